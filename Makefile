@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+# What a person types. What the kernel's build reads is Kbuild.
+
+ONLY ?=
+CM ?= rust
+export ONLY CM CLIPPY KDIR V
+
+.PHONY: build demo test test-all bench check install clean clean-cache help
+
+build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel)
+	@scripts/build
+
+demo: build ## boots a guest with the module under rdma_cm and shows it at work
+	@scripts/demo
+
+test: ## host tests and guest scenarios (ONLY='rping*' picks scenarios, CM=c runs the C module)
+	@scripts/test
+
+test-all: ## the scenarios on both modules, the long ones too
+	@LONG=1 scripts/test both
+
+bench: build ## compares connection rate and memory with the C module
+	@scripts/bench
+
+check: ## formatting and lints, of the module and of the host crates
+	@scripts/check
+
+install: build ## the module into the running kernel's tree, in the place of the C one
+	@scripts/install
+
+clean: ## removes out/
+	rm -rf out
+
+clean-cache: ## removes everything the set-up made, for all checkouts
+	@scripts/clean-cache
+
+help: ## this text
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  \1|/p' Makefile | \
+		awk -F '|' '{ printf "make %-12s %s\n", $$1, $$2 }' | sed 's/make   /make /'

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+# Where each artefact of the set-up is in the cache. Sourced after lib.sh.
+#
+# Every name holds a hash of what the artefact is made from, so that a checkout with other
+# package lists or recipes makes its own beside it. A recipe number is raised when the recipe
+# in scripts/setup changes.
+
+. "$checkout/scripts/packages.sh"
+
+build_root=$cache/build-root-$(key "$suite" $build_packages "recipe 1")
+
+# The newest release of the series, as the mirror had it when it was first asked.
+version_file=$cache/kernel-version-$series
+kernel_release=
+kernel_package_version=
+if [ -s "$version_file" ]; then
+	read -r kernel_release kernel_package_version <"$version_file"
+fi
+
+set_kernel_names() {
+	debs=$cache/kernel-debs-$(key "$kernel_release" "$kernel_package_version" "recipe 1")
+	kernel=$cache/kernel-$kernel_release-$(key "${debs##*/}" "${build_root##*/}" "recipe 1")
+	guest=$cache/guest-$kernel_release-$(key "${debs##*/}" "$suite" $guest_packages "recipe 1")
+}
+set_kernel_names
