@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: GPL-2.0
+# What scenarios are made of. Sourced by bash in the guest; needs MODULE_KIND (rust or c).
+#
+# Checks (each prints one KTAP line):	ok, fail, check, assert_eq
+# The stack under test:			load_stack, setup_rxe, unload_stack
+# Observation:				counter, counter_sum, mark_counters, counter_delta, trace_on
+# Time:					wait_for (polls a condition; there are no blind sleeps)
+# Processes:				background, finish, cleanup_processes
+# Two guests:				barrier, put, take, vmctl
+
+set -u
+VM=/vm
+PORT=/sys/class/infiniband/rxe0/ports/1
+# The address of this guest, and in two guests that of the other.
+case ${ROLE:=a} in
+b) SELF=10.0.0.2 PEER=10.0.0.1 ;;
+*) SELF=10.0.0.1 PEER=10.0.0.2 ;;
+esac
+TRACING=/sys/kernel/tracing
+RUN=/run/scenario
+mkdir -p $RUN
+
+# --- results -------------------------------------------------------------------------------
+
+tests=0
+failures=0
+
+tell() {
+	printf '%s\n' "$*" >&3
+}
+
+note() {
+	tell "ktap # $*"
+	echo "# $*"
+}
+
+ok() {
+	tests=$((tests + 1))
+	tell "ktap ok $tests $*"
+	echo "ok $tests $*"
+}
+
+fail() {
+	tests=$((tests + 1))
+	failures=$((failures + 1))
+	tell "ktap not ok $tests $*"
+	echo "not ok $tests $*"
+}
+
+# bail TEXT: nothing after this would make sense.
+bail() {
+	fail "$*"
+	exit 1
+}
+
+# check TEXT CMD...: passes when the command does.
+check() {
+	local text=$1
+	shift
+	if "$@"; then ok "$text"; else fail "$text (exit status $?: $*)"; fi
+}
+
+# assert_eq TEXT GOT WANT
+assert_eq() {
+	if [ "$2" = "$3" ]; then ok "$1: $3"; else fail "$1: got '$2', expected '$3'"; fi
+}
+
+# assert_ge TEXT GOT AT-LEAST
+assert_ge() {
+	if [ "$2" -ge "$3" ]; then ok "$1: $2"; else fail "$1: got '$2', expected at least '$3'"; fi
+}
+
+end_of_scenario() {
+	local status=$?
+	cleanup_processes
+	tell "ktap 1..$tests"
+	# A shell error (set -u) must not pass for success, nor a scenario that checked nothing.
+	[ $status = 0 ] && [ $failures = 0 ] && [ $tests -gt 0 ]
+	exit $?
+}
+trap end_of_scenario EXIT
+
+# wait_for SECONDS CMD...: polls until the command succeeds; fails when the time is over.
+wait_for() {
+	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "${EPOCHREALTIME/./}" -lt $deadline ] || return 1
+		sleep 0.05
+	done
+}
+
+# --- processes -----------------------------------------------------------------------------
+
+# background NAME CMD...: its output is in $RUN/NAME.log, its process in $RUN/NAME.pid.
+background() {
+	local name=$1
+	shift
+	# In a session of its own, so that children that it forks can be ended with it.
+	setsid "$@" >"$RUN/$name.log" 2>&1 3>&- </dev/null &
+	echo $! >"$RUN/$name.pid"
+}
+
+# finish NAME SECONDS: waits for its end and returns its status; 124 when it does not end.
+finish() {
+	local pid
+	pid=$(cat "$RUN/$1.pid")
+	wait_for "$2" gone "$pid" || return 124
+	rm -f "$RUN/$1.pid"
+	wait "$pid"
+}
+
+gone() {
+	[ ! -d "/proc/$1" ] || grep -q '^State:.*zombie' "/proc/$1/status"
+}
+
+# stop NAME: TERM and not KILL, which would leave children that hold the modules.
+stop() {
+	local pid
+	[ -e "$RUN/$1.pid" ] || return 0
+	pid=$(cat "$RUN/$1.pid")
+	rm -f "$RUN/$1.pid"
+	kill -TERM -- "-$pid" 2>/dev/null
+	wait_for 5 gone "$pid" || kill -KILL -- "-$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	return 0
+}
+
+cleanup_processes() {
+	local file name
+	for file in "$RUN"/*.pid; do
+		[ -e "$file" ] || continue
+		name=${file##*/}
+		stop "${name%.pid}"
+	done
+}
+
+# show NAME: what a background process printed, into the scenario's log.
+show() {
+	echo "--- output of $1"
+	cat "$RUN/$1.log"
+}
+
+# --- the stack -----------------------------------------------------------------------------
+
+module_file() {
+	echo "$VM/modules/$MODULE_KIND/ib_cm.ko"
+}
+
+loaded_build_id() {
+	# The note: three words of sizes and type, "GNU\0", then the id.
+	od -An -tx1 -v -j16 /sys/module/ib_cm/notes/.note.gnu.build-id | tr -d ' \n'
+}
+
+# What is loaded must be the file that was built for this run, not one from a package.
+check_build_id() {
+	local want
+	want=$(cat "$VM/modules/$MODULE_KIND/build-id")
+	assert_eq "the loaded ib_cm is the $MODULE_KIND one, build id" "$(loaded_build_id)" "$want"
+}
+
+# load_ib_cm: the module under test and what it needs. It also stands where modprobe looks,
+# or modprobe would pull the packaged one.
+load_ib_cm() {
+	local file needs
+	file=$(module_file)
+	cp "$file" "/usr/lib/modules/$(uname -r)/kernel/drivers/infiniband/core/ib_cm.ko"
+	needs=$(modinfo -F depends "$file" | tr ',' ' ')
+	[ -z "$needs" ] || modprobe -a $needs || return 1
+	insmod "$file" "$@"
+}
+
+load_stack() {
+	load_ib_cm "$@" || bail "ib_cm ($MODULE_KIND) does not load: $(dmesg | tail -n 3 | tr '\n' ' ')"
+	check_build_id
+	modprobe -a rdma_cm rdma_ucm ib_uverbs rdma_rxe || bail "the modules above ib_cm do not load"
+}
+
+# setup_rxe: a soft-RoCE device rxe0 on $SELF; over a veth pair, or with two guests eth0.
+setup_rxe() {
+	local dev=v0
+	if [ "${GUESTS:-1}" = 2 ] || [ -e /sys/class/net/eth0 ]; then
+		dev=eth0
+	else
+		ip link add v0 type veth peer name v1 && ip link set v1 up
+	fi
+	ip link set $dev up
+	ip addr replace $SELF/24 dev $dev
+	ip -6 addr replace fd00::${SELF##*.}/64 dev $dev nodad
+	rdma link add rxe0 type rxe netdev $dev || bail "rxe0 cannot be made on $dev"
+	wait_for 10 port_active || bail "rxe0 does not become active"
+	wait_for 10 gid_of_address || bail "rxe0 has no GID for $SELF"
+}
+
+port_active() {
+	grep -q ACTIVE $PORT/state
+}
+
+# The GID table follows the addresses from a work queue.
+gid_of_address() {
+	grep -qi "$(printf 'ffff:%02x%02x:%02x%02x' ${SELF//./ })" $PORT/gids/*
+}
+
+unload_stack() {
+	local module
+	echo 0 >$TRACING/tracing_on 2>/dev/null
+	rdma link delete rxe0 2>/dev/null
+	ip link delete v0 2>/dev/null
+	# What stands on ib_cm first. An unanswered DREQ holds a module for about 6 s.
+	for module in nvme_rdma nvmet_rdma rpcrdma rds_rdma ib_isert ib_iser ib_srpt ib_srp ib_ipoib \
+		rdma_ucm rdma_cm iw_cm ib_cm ib_umad rdma_rxe ib_uverbs ib_core; do
+		[ ! -d /sys/module/$module ] || wait_for 15 modprobe -r "$module" ||
+			rmmod "$module" || echo "$module does not unload"
+	done
+	[ ! -d /sys/module/ib_cm ]
+}
+
+# listening PORT: a listener is bound to rxe0 on that service port.
+listening() {
+	rdma resource show cm_id | grep LISTEN | grep -q ":$1 "
+}
+
+# Numbers of what consumers hold on rxe0, of which an unused device has only ib_core's own.
+resources() {
+	rdma resource show | sed -n 's/^.*rxe0: *//p'
+}
+
+# live_objects: the module's own count of what it holds; nothing for a module without it.
+live_objects() {
+	local file
+	for file in /sys/kernel/debug/ib_cm/live/* /sys/kernel/debug/ib_cm/live; do
+		[ -f "$file" ] && printf '%s=%s ' "${file##*/}" "$(cat "$file")"
+	done
+	return 0
+}
+
+# --- counters and trace events ----------------------------------------------------------------
+
+# counter GROUP NAME: e.g. counter tx_msgs req
+counter() {
+	cat "$PORT/cm_$1/$2"
+}
+
+mark_counters() {
+	local group
+	for group in tx_msgs tx_retries rx_msgs rx_duplicates; do
+		(cd $PORT/cm_$group && grep . *) >$RUN/counters.$group
+	done
+}
+
+# counter_delta GROUP NAME: since mark_counters
+counter_delta() {
+	local before
+	before=$(sed -n "s/^$2://p" "$RUN/counters.$1")
+	echo $(($(counter "$1" "$2") - before))
+}
+
+# unique MESSAGE tx|rx: messages without repetitions, which timing adds under load.
+unique() {
+	case $2 in
+	tx) echo $(($(counter_delta tx_msgs "$1") - $(counter_delta tx_retries "$1"))) ;;
+	rx) echo $(($(counter_delta rx_msgs "$1") - $(counter_delta rx_duplicates "$1"))) ;;
+	esac
+}
+
+# counters_agree N: on one device, N connections were made and ended, and nothing else happened.
+# Each message was sent N times and received N times; repetitions are counted apart.
+counters_agree() {
+	local message
+	for message in req rep rtu dreq drep; do
+		assert_eq "$message sent" "$(counter_delta tx_msgs $message)" \
+			"$(($1 + $(counter_delta tx_retries $message)))"
+		assert_eq "$message received" "$(unique $message rx)" "$1"
+	done
+	assert_eq "rej sent" "$(counter_delta tx_msgs rej)" 0
+}
+
+# trace_on EVENT...: e.g. trace_on ib_cma:icm_send_req; with one CPU only (cpus: 1), because
+# patching code on two trips TCG.
+trace_on() {
+	local event
+	echo 0 >$TRACING/tracing_on
+	: >$TRACING/trace
+	for event in "$@"; do
+		echo 1 >"$TRACING/events/${event/://}/enable" || return 1
+	done
+	echo 1 >$TRACING/tracing_on
+}
+
+trace_off() {
+	echo 0 >$TRACING/tracing_on
+	echo 0 >$TRACING/events/enable
+}
+
+trace_lines() {
+	grep -v '^#' $TRACING/trace
+}
+
+# --- two guests ------------------------------------------------------------------------------
+
+# One question to the runner, one line back.
+ask() {
+	local answer
+	tell "$*"
+	read -r -u 3 answer || exit 1
+	case $answer in
+	value*) echo "${answer#value }" ;;
+	esac
+}
+
+# barrier NAME: returns when both guests have called it.
+barrier() {
+	ask "barrier $1" >/dev/null
+}
+
+# put KEY VALUE and take KEY: take waits until the other guest has put it.
+put() {
+	ask "put $*" >/dev/null
+}
+
+take() {
+	ask "take $1"
+}
+
+# vmctl kill|boot|reset ROLE: ends the other guest as a power failure would, starts it (same
+# addresses), or both. After a boot it runs the scenario again from the top, with BOOT=2.
+vmctl() {
+	ask "vmctl $*"
+}

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs guest scenarios and prints KTAP. Called by scripts/vm inside the build root."""
+
+import argparse
+import os
+import queue
+import shutil
+import sys
+import tempfile
+import threading
+import time
+
+import scenario as scenarios
+from group import Group
+from guest import Guest, GuestDied
+from image import Image
+
+KEEP_RUNS = 10
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/vm")
+    parser.add_argument("--guest", required=True, help="folder of the guest's image")
+    parser.add_argument("--module", choices=["rust", "c"], default="rust")
+    parser.add_argument("--jobs", type=int, default=2, help="guests at the same time")
+    parser.add_argument("--long", action="store_true", help="the long scenarios too")
+    parser.add_argument("--result", help="file for 'passed failed skipped'")
+    parser.add_argument("--shell", action="store_true", help="a guest with a shell instead")
+    parser.add_argument("patterns", nargs="*", help="names of scenarios, as globs")
+    return parser.parse_args()
+
+
+def new_run_folder(checkout):
+    """out/vm/RUN, with out/vm/last pointing to it; the oldest ones are removed."""
+    base = os.path.join(checkout, "out", "vm")
+    os.makedirs(base, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix=time.strftime("%m%d-%H%M%S-"), dir=base)
+    os.chmod(folder, 0o755)
+    link = os.path.join(base, f".last-{os.path.basename(folder)}")
+    os.symlink(os.path.basename(folder), link)
+    os.rename(link, os.path.join(base, "last"))
+    runs = sorted(name for name in os.listdir(base) if name[0].isdigit())
+    for name in runs[:-KEEP_RUNS]:
+        shutil.rmtree(os.path.join(base, name), ignore_errors=True)
+    return folder
+
+
+class Runner:
+    def __init__(self, image, folder, module, chosen):
+        self.image, self.folder, self.module = image, folder, module
+        self.results = []
+        self.total = len(chosen)
+        self.lock = threading.Lock()
+        self.groups = 0
+
+    def report(self, result):
+        with self.lock:
+            self.results.append(result)
+            number = len(self.results)
+            name = result.scenario.name
+            if result.outcome == "skipped":
+                print(f"ok {number} {name} # SKIP {'; '.join(result.reasons)}", flush=True)
+                return
+            print(f"    KTAP version 1\n    # Subtest: {name}")
+            for role, line in result.lines:
+                prefix = f"{role}: " if result.scenario.guests == 2 else ""
+                if line.startswith("1.."):
+                    if not prefix:
+                        print(f"    {line}")
+                    continue
+                print(f"    {with_role(line, prefix)}")
+            for reason in result.reasons:
+                print(f"    # failed: {reason}")
+            state = "ok" if result.outcome == "ok" else "not ok"
+            print(f"{state} {number} {name}: {result.scenario.title} # {result.seconds:.0f} s")
+            if state != "ok":
+                print(f"# logs: {self.folder.replace('/src/', '', 1)}/{name}.*.log")
+            sys.stdout.flush()
+
+    def new_group(self, scenario):
+        with self.lock:
+            self.groups += 1
+            folder = os.path.join(self.folder, f"guest{self.groups}")
+        os.makedirs(folder)
+        group = Group(self.image, folder, scenario.guests, scenario.cpus, scenario.memory)
+        group.boot()
+        return group
+
+    def run_one(self, group, scenario):
+        """Returns the group, which another scenario may use."""
+        shape = (scenario.guests, scenario.cpus, scenario.memory)
+        if group and (
+            not group.usable
+            or scenario.fresh
+            or shape != (group.size, group.cpus, group.memory)
+        ):
+            group.close()
+            group = None
+        for attempt in (1, 2):
+            try:
+                group = group or self.new_group(scenario)
+                result = group.run(scenario, self.module)
+            except GuestDied as error:
+                result = scenarios.Result(scenario, "failed", reasons=[str(error)])
+                self.report(result)
+                return None
+            if result.outcome == "ok" or not group.last_died_of_int3 or attempt == 2:
+                break
+            with self.lock:
+                print(f"# {scenario.name}: the emulator died with 'Oops: int3', running it again")
+            group = None
+        if group and result.outcome != "ok":
+            for name in os.listdir(group.folder):
+                if name.endswith(".log"):
+                    shutil.copy(os.path.join(group.folder, name), self.folder)
+        self.report(result)
+        return group
+
+    def work(self, jobs):
+        group = None
+        while True:
+            try:
+                scenario = jobs.get_nowait()
+            except queue.Empty:
+                break
+            group = self.run_one(group, scenario)
+        if group:
+            group.close()
+
+    def run_all(self, chosen, workers):
+        runnable = []
+        for each in chosen:
+            if each.only and each.only != self.module:
+                reason = f"only for the {each.only} module"
+                self.report(scenarios.Result(each, "skipped", reasons=[reason]))
+            else:
+                runnable.append(each)
+        for size in (1, 2):
+            jobs = queue.Queue()
+            # Same shapes one after the other, the longest first.
+            of_size = [each for each in runnable if each.guests == size]
+            for each in sorted(of_size, key=lambda s: (s.fresh, s.cpus, s.memory, -s.timeout)):
+                jobs.put(each)
+            count = max(1, min(workers // size, jobs.qsize()))
+            threads = [threading.Thread(target=self.work, args=(jobs,)) for _ in range(count)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+
+def with_role(line, prefix):
+    """'ok 3 text' becomes 'ok 3 a: text' in a scenario of two guests."""
+    words = line.split(" ", 2)
+    if prefix and words[0] == "ok" and len(words) == 3:
+        return f"ok {words[1]} {prefix}{words[2]}"
+    if prefix and line.startswith("not ok "):
+        rest = line.removeprefix("not ok ").split(" ", 1)
+        return f"not ok {rest[0]} {prefix}{rest[-1]}"
+    return line if line.startswith("#") or not prefix else f"# {prefix}{line}"
+
+
+def main():
+    options = arguments()
+    checkout = "/src"
+    source = os.path.join(checkout, "tests", "vm", "scenarios")
+    chosen = scenarios.select(source, options.patterns, options.long)
+    if not chosen and not options.shell:
+        sys.exit(f"no scenario in tests/vm/scenarios matches {' '.join(options.patterns)}")
+    modules = {"c": os.path.join(options.guest, "ib_cm.ko")}
+    ours = os.path.join(checkout, "out", "ib_cm.ko")
+    if os.path.exists(ours):
+        modules["rust"] = ours
+    needed = {kind for each in chosen for kind in each.kinds(options.module)} | {options.module}
+    if "rust" in needed and "rust" not in modules:
+        sys.exit("out/ib_cm.ko does not exist: run 'make' first, or choose CM=c")
+    folder = new_run_folder(checkout)
+    image = Image(options.guest, checkout, folder, modules, options.module)
+    try:
+        if options.shell:
+            return Guest(image, folder).shell()
+        print(f"KTAP version 1\n1..{len(chosen)}")
+        print(f"# module under test: {options.module}, build id {image.build_ids[options.module]}")
+        sys.stdout.flush()
+        runner = Runner(image, folder, options.module, chosen)
+        runner.run_all(chosen, options.jobs)
+    finally:
+        image.remove()
+    counts = {state: 0 for state in ("ok", "failed", "skipped")}
+    for result in runner.results:
+        counts[result.outcome] += 1
+    print(f"# scenarios: {counts['ok']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    if options.result:
+        with open(options.result, "w", encoding="utf-8") as file:
+            file.write(f"{counts['ok']} {counts['failed']} {counts['skipped']}\n")
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

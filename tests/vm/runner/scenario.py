@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A scenario: a shell file with a header, and what came of running it."""
+
+import dataclasses
+import fnmatch
+import os
+import re
+import sys
+
+HEADER = re.compile(r"^# (title|guests|timeout|cpus|fresh|long|modules|only|memory): *(.*?) *$")
+DEFAULTS = {
+    "title": "",
+    "guests": "1",
+    "timeout": "60",  # seconds, sized for emulation
+    "cpus": "2",
+    "fresh": "no",  # yes: in a guest that ran nothing before, and that runs nothing after
+    "long": "no",  # yes: only by make test-all, or when it is named
+    "modules": "",  # of the guests in turn: "test", "c" or "rust"; test is the one under test
+    "only": "",  # rust or c: for one module only
+    "memory": "2048",  # MiB
+}
+
+
+@dataclasses.dataclass
+class Scenario:
+    name: str
+    title: str
+    guests: int
+    timeout: int
+    cpus: int
+    fresh: bool
+    long: bool
+    modules: list
+    only: str
+    memory: int
+
+    def kinds(self, under_test):
+        """Which module each guest loads."""
+        return [under_test if kind == "test" else kind for kind in self.modules]
+
+
+@dataclasses.dataclass
+class Result:
+    scenario: Scenario
+    outcome: str  # ok, failed or skipped
+    seconds: float = 0.0
+    lines: list = dataclasses.field(default_factory=list)  # KTAP of the subtests
+    reasons: list = dataclasses.field(default_factory=list)  # why it failed
+
+
+def parse(path):
+    fields = dict(DEFAULTS)
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if not line.startswith("#"):
+                break
+            match = HEADER.match(line)
+            if match:
+                fields[match[1]] = match[2]
+    guests = int(fields["guests"])
+    name = os.path.basename(path).removesuffix(".sh")
+    modules = fields["modules"].split() or ["test"] * guests
+    if guests not in (1, 2) or len(modules) != guests:
+        sys.exit(f"{path}: 'guests' must be 1 or 2, and 'modules' must name one for each")
+    return Scenario(
+        name=name,
+        title=fields["title"] or name,
+        guests=guests,
+        timeout=int(fields["timeout"]),
+        cpus=int(fields["cpus"]),
+        fresh=fields["fresh"] == "yes",
+        long=fields["long"] == "yes",
+        modules=modules,
+        only=fields["only"],
+        memory=int(fields["memory"]),
+    )
+
+
+def select(folder, patterns, with_long):
+    """The scenarios whose name matches one of the patterns, or all without patterns."""
+    scenarios = [
+        parse(os.path.join(folder, name))
+        for name in sorted(os.listdir(folder))
+        if name.endswith(".sh")
+    ]
+    if not patterns:
+        return [each for each in scenarios if with_long or not each.long]
+    chosen = [
+        each for each in scenarios if any(fnmatch.fnmatch(each.name, glob) for glob in patterns)
+    ]
+    return chosen
