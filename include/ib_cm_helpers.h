@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Functions in rust/helpers for what Rust cannot call itself: inline functions, macros, variadic
+ * functions, and what only C can declare. Each is named after what it wraps; rust/rdma is their
+ * only caller.
+ */
+#ifndef IB_CM_HELPERS_H
+#define IB_CM_HELPERS_H
+
+#include <linux/types.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_sa.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_types.h>
+
+struct workqueue_struct;
+
+/* wait.c */
+typedef bool (*ib_cm_condition)(void *arg);
+
+void ib_cm_helper_wait(void *point, ib_cm_condition condition, void *arg);
+bool ib_cm_helper_wait_idle(void *point, ib_cm_condition condition, void *arg,
+			    unsigned long timeout);
+void ib_cm_helper_wake(void *point);
+
+/* workqueue.c */
+struct workqueue_struct *ib_cm_helper_alloc_workqueue(const char *name, int max_active);
+void ib_cm_helper_destroy_workqueue(struct workqueue_struct *wq);
+void ib_cm_helper_flush_workqueue(struct workqueue_struct *wq);
+
+/* print.c */
+bool ib_cm_helper_may_log(void);
+
+/* params.c */
+extern u32 ib_cm_hold_point;	/* the address on which holds wait */
+
+unsigned int ib_cm_helper_hold_max_ms(void);
+bool ib_cm_helper_hold_explicit(void);
+
+/* sysfs.c */
+#define IB_CM_COUNTER_GROUPS	4
+#define IB_CM_COUNTERS		11
+
+struct ib_cm_port_counters;
+
+struct ib_cm_port_counters *
+ib_cm_helper_register_counters(struct ib_device *device, u32 port_num,
+			       const long values[IB_CM_COUNTER_GROUPS][IB_CM_COUNTERS]);
+void ib_cm_helper_unregister_counters(struct ib_cm_port_counters *port);
+
+/* verbs.c: devices and ports */
+void ib_cm_helper_get_device(struct ib_device *device);
+void ib_cm_helper_put_device(struct ib_device *device);
+const char *ib_cm_helper_device_name(const struct ib_device *device);
+u32 ib_cm_helper_start_port(const struct ib_device *device);
+u32 ib_cm_helper_end_port(const struct ib_device *device);
+bool ib_cm_helper_cap_ib_cm(const struct ib_device *device, u32 port);
+bool ib_cm_helper_cap_opa_ah(struct ib_device *device, u32 port);
+bool ib_cm_helper_protocol_roce(const struct ib_device *device, u32 port);
+
+/* verbs.c: address attributes, path records, LIDs */
+u32 ib_cm_helper_ah_dlid(const struct rdma_ah_attr *attr);
+enum ib_gid_type ib_cm_helper_path_gid_type(const struct sa_path_rec *path);
+enum sa_path_rec_type ib_cm_helper_gid_path_type(enum ib_gid_type type);
+u32 ib_cm_helper_path_slid(const struct sa_path_rec *path);
+u32 ib_cm_helper_path_dlid(const struct sa_path_rec *path);
+void ib_cm_helper_path_set_slid(struct sa_path_rec *path, u32 slid);
+void ib_cm_helper_path_set_dlid(struct sa_path_rec *path, u32 dlid);
+bool ib_cm_helper_is_opa_gid(const union ib_gid *gid);
+u32 ib_cm_helper_opa_lid(const union ib_gid *gid);
+
+/* verbs.c: MADs */
+u64 ib_cm_helper_mad_source(const struct ib_mad_recv_wc *mad);
+
+#endif /* IB_CM_HELPERS_H */

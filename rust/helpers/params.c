@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Module parameters that can be written at run time, which module! does not offer.
+ */
+#include <linux/moduleparam.h>
+#include <linux/wait_bit.h>
+
+#include "ib_cm_helpers.h"
+
+u32 ib_cm_hold_point;
+
+static unsigned int hold_max_ms = 10000;
+static bool hold_explicit;
+
+/* Whoever waits looks at the new value at once. */
+static int set_hold_max_ms(const char *text, const struct kernel_param *param)
+{
+	int err = param_set_uint(text, param);
+
+	if (!err)
+		ib_cm_helper_wake(&ib_cm_hold_point);
+	return err;
+}
+
+static const struct kernel_param_ops hold_max_ms_ops = {
+	.set = set_hold_max_ms,
+	.get = param_get_uint,
+};
+
+module_param_cb(hold_max_ms, &hold_max_ms_ops, &hold_max_ms, 0644);
+__MODULE_PARM_TYPE(hold_max_ms, "uint");
+MODULE_PARM_DESC(hold_max_ms,
+	"Longest time in ms that a QP in TimeWait is kept from destruction when its process ends (0: never)");
+
+module_param(hold_explicit, bool, 0644);
+MODULE_PARM_DESC(hold_explicit,
+	"Also hold a QP in TimeWait that a live process destroys by itself (default: off)");
+
+unsigned int ib_cm_helper_hold_max_ms(void)
+{
+	return READ_ONCE(hold_max_ms);
+}
+
+bool ib_cm_helper_hold_explicit(void)
+{
+	return READ_ONCE(hold_explicit);
+}
