@@ -208,7 +208,8 @@ unload_stack() {
 	ip link delete v0 2>/dev/null
 	# What stands on ib_cm first. An unanswered DREQ holds a module for about 6 s.
 	for module in nvme_rdma nvmet_rdma rpcrdma rds_rdma ib_isert ib_iser ib_srpt ib_srp ib_ipoib \
-		rdma_ucm rdma_cm iw_cm ib_cm ib_umad rdma_rxe ib_uverbs ib_core; do
+		rdma_ucm rdma_cm iw_cm ib_cm ib_umad rdma_rxe ib_uverbs ib_uverbs_support \
+		ib_core; do
 		[ ! -d /sys/module/$module ] || wait_for 15 modprobe -r "$module" ||
 			rmmod "$module" || echo "$module does not unload"
 	done

@@ -16,6 +16,7 @@ The runner says:
 
 import os
 import queue
+import select
 import socket
 import subprocess
 import threading
@@ -30,9 +31,20 @@ class GuestDied(Exception):
 
 
 class Accelerator:
-    """KVM where it really works, which only a boot can tell; TCG elsewhere."""
+    """KVM where it really works, which only a boot can tell; TCG elsewhere.
 
-    kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
+    That KVM failed is remembered in the cache until the machine is booted again.
+    """
+
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        marker = f"/cache/no-kvm-{file.read().strip()}"
+    kvm = os.access("/dev/kvm", os.R_OK | os.W_OK) and not os.path.exists(marker)
+
+    @classmethod
+    def give_up_kvm(cls):
+        cls.kvm = False
+        with open(cls.marker, "w", encoding="ascii"):
+            pass
 
     @classmethod
     def options(cls):
@@ -93,7 +105,7 @@ class Guest:
                 self.kill()
                 if not Accelerator.kvm:
                     raise
-                Accelerator.kvm = False
+                Accelerator.give_up_kvm()
 
     def _boot_once(self):
         self.boots += 1
@@ -127,18 +139,21 @@ class Guest:
 
     def wait_until_ready(self):
         limit = 40 if Accelerator.kvm else BOOT_SECONDS
-        self.channel.settimeout(limit)
+        deadline = time.monotonic() + limit
+        while not select.select([self.channel], [], [], 1)[0]:
+            if time.monotonic() > deadline or self.internal_error():
+                raise GuestDied(
+                    f"guest {self.role} did not boot within {limit} s, see {self.console_path()}"
+                )
         buffer = self.channel.makefile("rb")
-        try:
-            line = buffer.readline()
-        except TimeoutError as error:
-            raise GuestDied(
-                f"guest {self.role} did not boot within {limit} s, see {self.console_path()}"
-            ) from error
-        if not line.startswith(b"ready"):
+        if not buffer.readline().startswith(b"ready"):
             raise GuestDied(f"guest {self.role} did not boot, see {self.console_path()}")
-        self.channel.settimeout(None)
         threading.Thread(target=self._read, args=(buffer, self.boots), daemon=True).start()
+
+    def internal_error(self):
+        """KVM met an instruction that it cannot run; QEMU then stops, and stays."""
+        with open(f"{self.folder}/{self.role}{self.boots}.qemu", encoding="utf-8") as file:
+            return "KVM internal error" in file.read()
 
     def _read(self, buffer, boot):
         try:
@@ -188,6 +203,3 @@ class Guest:
         ])  # fmt: skip
         return subprocess.call(command)
 
-
-def seconds_since(start):
-    return time.monotonic() - start
