@@ -268,13 +268,30 @@ unique() {
 # Each message was sent N times, beside counted repetitions (a server with a full backlog makes
 # the client repeat its REQ), and all that was sent was received: one device loses nothing.
 counters_agree() {
-	local message
+	local message sent="" received="" tx=""
 	for message in req rep rtu dreq drep; do
-		assert_eq "$message sent" "$(unique $message tx)" "$1"
-		assert_eq "$message received, as sent" "$(counter_delta rx_msgs $message)" \
-			"$(counter_delta tx_msgs $message)"
+		sent+="$(unique $message tx) "
+		tx+="$(counter_delta tx_msgs $message) "
+		received+="$(counter_delta rx_msgs $message) "
 	done
+	assert_eq "req, rep, rtu, dreq, drep sent, without repetitions" "$sent" "$1 $1 $1 $1 $1 "
+	assert_eq "the same received, as sent" "$received" "$tx"
 	assert_eq "rej sent" "$(counter_delta tx_msgs rej)" 0
+}
+
+# counters_agree_with_peer TAG: what this guest received since mark_counters is what the other
+# one sent. Both call it. TAG is of this one call.
+counters_agree_with_peer() {
+	local other=b message messages="req mra rej rep rtu dreq drep sidr_req sidr_rep"
+	local sent="" received=""
+	[ $ROLE = a ] || other=a
+	for message in $messages; do
+		sent+="$message=$(counter_delta tx_msgs $message) "
+		received+="$message=$(counter_delta rx_msgs $message) "
+	done
+	put "$1.$ROLE.sent" "$sent"
+	# A line that was read has no blank at its end.
+	assert_eq "received, as the other sent" "${received% }" "$(take "$1.$other.sent")"
 }
 
 # trace_on EVENT...: e.g. trace_on ib_cma:icm_send_req; with one CPU only (cpus: 1), because
@@ -322,6 +339,40 @@ put() {
 
 take() {
 	ask "take $1"
+}
+
+# two_way SERVER CLIENT: runs the function SERVER in one guest and CLIENT in the other, then the
+# other way round. SERVER is called twice: "SERVER start" must return when it listens, "SERVER
+# end" when it is done.
+two_way() {
+	local server
+	wait_for 20 ping -c 1 -W 1 $PEER || bail "the other guest ($PEER) does not answer"
+	for server in a b; do
+		mark_counters
+		barrier "$server.marked"
+		if [ $ROLE = $server ]; then
+			"$1" start
+			barrier "$server.listens"
+			"$1" end
+		else
+			barrier "$server.listens"
+			"$2"
+		fi
+		barrier "$server.ended"
+		# A last message may be on its way: both wait until nothing more is counted.
+		wait_for 10 quiet
+		barrier "$server.quiet"
+		counters_agree_with_peer "$server"
+		barrier "$server.compared"
+	done
+}
+
+# quiet: no message was counted for a second.
+quiet() {
+	local now
+	now=$(cat $PORT/cm_*/* | cksum)
+	sleep 1
+	[ "$now" = "$(cat $PORT/cm_*/* | cksum)" ]
 }
 
 # vmctl kill|boot|reset ROLE: ends the other guest as a power failure would, starts it (same

@@ -183,10 +183,10 @@ class _Run:
                     self.group.guests[each].say("go")
         elif verb == "put":
             key, _, value = rest.partition(" ")
-            self.values[key] = value
+            self.values[key] = value.strip()
             guest.say("go")
             for waiter in self.takers.pop(key, []):
-                waiter.say(f"value {value}")
+                waiter.say(f"value {self.values[key]}")
         elif verb == "take":
             if rest in self.values:
                 guest.say(f"value {self.values[rest]}")

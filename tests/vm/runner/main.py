@@ -4,6 +4,7 @@
 import argparse
 import os
 import queue
+import re
 import shutil
 import sys
 import tempfile
@@ -62,13 +63,8 @@ class Runner:
                 print(f"ok {number} {name} # SKIP {'; '.join(result.reasons)}", flush=True)
                 return
             print(f"    KTAP version 1\n    # Subtest: {name}")
-            for role, line in result.lines:
-                prefix = f"{role}: " if result.scenario.guests == 2 else ""
-                if line.startswith("1.."):
-                    if not prefix:
-                        print(f"    {line}")
-                    continue
-                print(f"    {with_role(line, prefix)}")
+            for line in numbered(result):
+                print(f"    {line}")
             for reason in result.reasons:
                 print(f"    # failed: {reason}")
             state = "ok" if result.outcome == "ok" else "not ok"
@@ -149,15 +145,18 @@ class Runner:
                 thread.join()
 
 
-def with_role(line, prefix):
-    """'ok 3 text' becomes 'ok 3 a: text' in a scenario of two guests."""
-    words = line.split(" ", 2)
-    if prefix and words[0] == "ok" and len(words) == 3:
-        return f"ok {words[1]} {prefix}{words[2]}"
-    if prefix and line.startswith("not ok "):
-        rest = line.removeprefix("not ok ").split(" ", 1)
-        return f"not ok {rest[0]} {prefix}{rest[-1]}"
-    return line if line.startswith("#") or not prefix else f"# {prefix}{line}"
+def numbered(result):
+    """The subtests as one list, which two guests counted each for itself."""
+    number = 0
+    for role, line in result.lines:
+        prefix = f"{role}: " if result.scenario.guests == 2 else ""
+        match = re.match(r"(ok|not ok) \d+ (.*)", line)
+        if match:
+            number += 1
+            yield f"{match[1]} {number} {prefix}{match[2]}"
+        elif not line.startswith("1.."):
+            yield f"# {prefix}{line.removeprefix('# ')}"
+    yield f"1..{number}"
 
 
 def main():

@@ -8,9 +8,9 @@ load_stack
 setup_rxe
 mark_counters
 
-background server ib_send_bw -R -d rxe0 -x 1 -n 500 -s 1024 -F
-wait_for 10 grep -q 'Waiting for client' $RUN/server.log || bail "ib_send_bw does not listen"
-wait_for 20 eval 'timeout 30 ib_send_bw -R -d rxe0 -x 1 -n 500 -s 1024 -F $SELF >$RUN/client.log 2>&1'
+background server stdbuf -oL ib_send_bw -R -d rxe0 -x 1 -n 500 -s 1024 -F
+wait_for 10 listening 18515 || bail "ib_send_bw does not listen"
+timeout 30 ib_send_bw -R -d rxe0 -x 1 -n 500 -s 1024 -F $SELF >$RUN/client.log 2>&1
 assert_eq "client ends well, status" $? 0
 show client
 finish server 20
