@@ -60,8 +60,6 @@ bool ib_cm_helper_protocol_roce(const struct ib_device *device, u32 port);
 
 /* verbs.c: address attributes, path records, LIDs */
 u32 ib_cm_helper_ah_dlid(const struct rdma_ah_attr *attr);
-enum ib_gid_type ib_cm_helper_path_gid_type(const struct sa_path_rec *path);
-enum sa_path_rec_type ib_cm_helper_gid_path_type(enum ib_gid_type type);
 u32 ib_cm_helper_path_slid(const struct sa_path_rec *path);
 u32 ib_cm_helper_path_dlid(const struct sa_path_rec *path);
 void ib_cm_helper_path_set_slid(struct sa_path_rec *path, u32 slid);

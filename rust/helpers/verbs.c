@@ -60,16 +60,6 @@ static struct sa_path_rec *unconst(const struct sa_path_rec *path)
 	return (struct sa_path_rec *)path;
 }
 
-enum ib_gid_type ib_cm_helper_path_gid_type(const struct sa_path_rec *path)
-{
-	return sa_conv_pathrec_to_gid_type(unconst(path));
-}
-
-enum sa_path_rec_type ib_cm_helper_gid_path_type(enum ib_gid_type type)
-{
-	return sa_conv_gid_to_pathrec_type(type);
-}
-
 u32 ib_cm_helper_path_slid(const struct sa_path_rec *path)
 {
 	return be32_to_cpu(sa_path_get_slid(unconst(path)));

@@ -1,6 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Safe abstractions over `ib_core` and uverbs: owned values that free themselves.
+//!
+//! Knows no connection manager.
 
+pub(crate) mod ah;
 pub(crate) mod bindings;
+pub(crate) mod client;
+pub(crate) mod device;
+pub(crate) mod gate;
+pub(crate) mod gid;
 mod layout;
+pub(crate) mod log;
+pub(crate) mod mad;
+pub(crate) mod params;
+pub(crate) mod path;
+pub(crate) mod record;
+pub(crate) mod sysfs;
+pub(crate) mod trace;
+pub(crate) mod wait;
+pub(crate) mod workqueue;

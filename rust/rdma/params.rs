@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The module's parameters, as they are now.
+
+use super::bindings;
+
+/// `hold_max_ms`: the longest hold, in ms; 0 for none.
+pub(crate) fn hold_max_ms() -> u32 {
+    // SAFETY: Reads a variable.
+    unsafe { bindings::ib_cm_helper_hold_max_ms() }
+}
+
+/// `hold_explicit`: whether a live process's own destruction of a QP is held up too.
+pub(crate) fn hold_explicit() -> bool {
+    // SAFETY: Reads a variable.
+    unsafe { bindings::ib_cm_helper_hold_explicit() }
+}
+
+/// Where holds wait (see [`wait`](super::wait)): woken when `hold_max_ms` is written, and by
+/// whoever else has news for them.
+pub(crate) struct HoldPoint;
+
+impl HoldPoint {
+    fn point() -> *const u32 {
+        &raw const bindings::ib_cm_hold_point
+    }
+
+    /// Lets all holds look at their conditions.
+    pub(crate) fn wake(&self) {
+        super::wait::wake_at(Self::point().cast());
+    }
+
+    /// Waits as [`wait_idle_until`](super::wait::wait_idle_until).
+    pub(crate) fn wait_idle_until(
+        &self,
+        timeout_ms: u32,
+        condition: impl FnMut() -> bool,
+    ) -> bool {
+        // SAFETY: A static of the module, which nobody writes.
+        super::wait::wait_idle_until(unsafe { &*Self::point() }, timeout_ms, condition)
+    }
+}
