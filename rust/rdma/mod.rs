@@ -7,6 +7,8 @@
 pub(crate) mod ah;
 pub(crate) mod bindings;
 pub(crate) mod client;
+pub(crate) mod clock;
+pub(crate) mod delayed;
 pub(crate) mod device;
 pub(crate) mod gate;
 pub(crate) mod gid;

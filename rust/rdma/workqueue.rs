@@ -44,6 +44,11 @@ impl Workqueue {
         unsafe { Queue::from_raw(self.0.as_ptr()) }
     }
 
+    /// The C object.
+    pub(crate) fn as_ptr(&self) -> *mut bindings::workqueue_struct {
+        self.0.as_ptr()
+    }
+
     /// Waits until everything that is queued now has run. Process context, not from an item.
     pub(crate) fn flush(&self) {
         // SAFETY: By the type invariant.
