@@ -119,7 +119,7 @@ pub fn attr_mod(mad: &Mad) -> u32 {
 }
 
 /// Attribute ID: which message of the connection manager a MAD holds (IBA 12.6, table 105).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum AttrId {
     /// Request for communication (IBA 12.6.5).

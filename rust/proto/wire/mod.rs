@@ -27,6 +27,8 @@ mod rej;
 mod rep;
 mod req;
 mod sidr;
+#[cfg(test)]
+mod tests;
 
 pub use disconnect::Drep;
 pub use disconnect::DrepEdit;
