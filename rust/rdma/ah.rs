@@ -180,8 +180,11 @@ impl AhAttr {
 
     /// The destination MAC address on RoCE.
     pub(crate) fn dmac(&self) -> Option<[u8; 6]> {
+        if self.ah_type() != AhType::Roce {
+            return None;
+        }
         // SAFETY: Any bytes are a MAC address.
-        (self.ah_type() == AhType::Roce).then(|| unsafe { self.attr.__bindgen_anon_1.roce.dmac })
+        Some(unsafe { self.attr.__bindgen_anon_1.roce.dmac })
     }
 
     /// The hop limit.

@@ -49,6 +49,7 @@ pub(crate) trait Client: Sized + 'static {
 /// The registration's place, a static: `static CM: ClientCell<Cm> = ClientCell::new(c"cm");`.
 pub(crate) struct ClientCell<C: Client> {
     client: Opaque<bindings::ib_client>,
+    name: &'static CStr,
     registered: Atomic<u32>,
     _client: PhantomData<fn(C)>,
 }
@@ -60,11 +61,11 @@ impl<C: Client> ClientCell<C> {
     /// A client that appears under `name`.
     pub(crate) const fn new(name: &'static CStr) -> Self {
         let mut client: bindings::ib_client = pin_init::zeroed();
-        client.name = name.as_ptr().cast();
         client.add = Some(add::<C>);
         client.remove = Some(remove::<C>);
         Self {
             client: Opaque::new(client),
+            name,
             registered: Atomic::new(0),
             _client: PhantomData,
         }
@@ -137,6 +138,8 @@ impl<C: Client> Registration<C> {
         cell.registered
             .cmpxchg(0, 1, ordering::Full)
             .map_err(|_| EBUSY)?;
+        // SAFETY: Nobody else uses a client that is not registered.
+        unsafe { (*cell.client.get()).name = cell.name.as_char_ptr() };
         // SAFETY: The client is a static, filled in, and not registered.
         to_result(unsafe { bindings::ib_register_client(cell.client.get()) })
             .inspect_err(|_| cell.registered.store(0, ordering::Release))?;

@@ -8,7 +8,6 @@
 
 use kernel::{
     bindings,
-    prelude::*,
     sync::Arc,
     time::Jiffies,
     workqueue::{

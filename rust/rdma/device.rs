@@ -149,9 +149,7 @@ impl IbDevice {
     pub(crate) fn query_gid(&self, port: u32, index: i32) -> Result<Gid> {
         let mut gid = bindings::ib_gid { raw: [0; 16] };
         // SAFETY: Valid; the function checks port and index, and writes one GID.
-        to_result(unsafe {
-            bindings::rdma_query_gid(self.as_ptr(), port, index, &mut gid)
-        })?;
+        to_result(unsafe { bindings::rdma_query_gid(self.as_ptr(), port, index, &mut gid) })?;
         // SAFETY: Any bytes are a GID.
         Ok(unsafe { gid.raw })
     }
@@ -175,9 +173,7 @@ impl IbDevice {
     pub(crate) fn find_cached_pkey(&self, port: u32, pkey: u16) -> Result<u16> {
         let mut index = 0;
         // SAFETY: Valid; the function checks the port and writes one index.
-        to_result(unsafe {
-            bindings::ib_find_cached_pkey(self.as_ptr(), port, pkey, &mut index)
-        })?;
+        to_result(unsafe { bindings::ib_find_cached_pkey(self.as_ptr(), port, pkey, &mut index) })?;
         Ok(index)
     }
 

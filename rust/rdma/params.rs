@@ -16,8 +16,7 @@ pub(crate) fn hold_explicit() -> bool {
     unsafe { bindings::ib_cm_helper_hold_explicit() }
 }
 
-/// Where holds wait (see [`wait`](super::wait)): woken when `hold_max_ms` is written, and by
-/// whoever else has news for them.
+/// Where holds wait: woken when `hold_max_ms` is written, and by whoever has news for them.
 pub(crate) struct HoldPoint;
 
 impl HoldPoint {
@@ -31,11 +30,7 @@ impl HoldPoint {
     }
 
     /// Waits as [`wait_idle_until`](super::wait::wait_idle_until).
-    pub(crate) fn wait_idle_until(
-        &self,
-        timeout_ms: u32,
-        condition: impl FnMut() -> bool,
-    ) -> bool {
+    pub(crate) fn wait_idle_until(&self, timeout_ms: u32, condition: impl FnMut() -> bool) -> bool {
         // SAFETY: A static of the module, which nobody writes.
         super::wait::wait_idle_until(unsafe { &*Self::point() }, timeout_ms, condition)
     }

@@ -191,9 +191,11 @@ impl PathRec {
 
     /// The destination MAC address of a RoCE path.
     pub(crate) fn dmac(&self) -> Option<[u8; 6]> {
+        if !self.is_roce() {
+            return None;
+        }
         // SAFETY: Any bytes are a MAC address.
-        self.is_roce()
-            .then(|| unsafe { self.0.__bindgen_anon_1.roce.dmac })
+        Some(unsafe { self.0.__bindgen_anon_1.roce.dmac })
     }
 
     /// Sets the destination MAC address; nothing on other paths.

@@ -96,7 +96,11 @@ impl<T: AsRef<Counters> + Send + Sync> CounterGroups<T> {
         // SAFETY: The lease keeps the device registered until the files are gone. The values are
         // `long`s that live as long as `counters`, which outlives the files.
         let files = unsafe {
-            bindings::ib_cm_helper_register_counters(device.as_ptr(), port, values.cast_mut().cast())
+            bindings::ib_cm_helper_register_counters(
+                device.as_ptr(),
+                port,
+                values.cast_mut().cast(),
+            )
         };
         // INVARIANT: Registered for us.
         Ok(Self {
