@@ -34,6 +34,12 @@ note() {
 	echo "# $*"
 }
 
+# say TEXT: for people, on the terminal at once.
+say() {
+	tell "say $*"
+	echo "$*"
+}
+
 ok() {
 	tests=$((tests + 1))
 	tell "ktap ok $tests $*"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """One or two guests that run scenarios together, and the judgement of what they did."""
 
+import os
 import queue
 import re
+import threading
 import time
 
 from guest import Guest, GuestDied
@@ -20,8 +22,9 @@ INT3 = "Oops: int3"
 
 
 class Group:
-    def __init__(self, image, folder, size, cpus, memory, trouble=None):
+    def __init__(self, image, folder, size, cpus, memory):
         self.image, self.folder, self.size = image, folder, size
+        self.logs = os.path.dirname(folder)
         self.cpus, self.memory = cpus, memory
         self.events = queue.Queue()
         roles = "ab"[:size]
@@ -34,8 +37,6 @@ class Group:
 
     def boot(self):
         # One after the other would double the time; QEMU starts at once and boots beside.
-        import threading
-
         errors = []
 
         def start(guest):
@@ -70,7 +71,7 @@ class Group:
         self.last_died_of_int3 = run.died and any(
             INT3 in guest.console() for guest in self.guests.values()
         )
-        if result.outcome != "ok" or scenario.fresh:
+        if result.outcome != "ok" or scenario.fresh or run.switched_off:
             self.kill()
         return result
 
@@ -83,11 +84,11 @@ class _Run:
         self.kinds = dict(zip("ab", scenario.kinds(under_test)))
         self.result = Result(scenario, "ok")
         self.values, self.takers, self.at_barrier = {}, {}, {}
-        self.running = set()
+        self.running, self.switched_off = set(), set()
         self.boots = dict.fromkeys(group.guests, 1)
         self.died = False
         self.logs = {
-            role: open(f"{group.folder}/{scenario.name}.{role}.log", "w", encoding="utf-8")
+            role: open(f"{group.logs}/{scenario.name}.{role}.log", "w", encoding="utf-8")
             for role in group.guests
         }
 
@@ -142,9 +143,14 @@ class _Run:
                 self.logs[role].write(f"kernel: {rest}\n")
                 if BAD.search(rest):
                     self.failed(f"{who}kernel: {rest}")
+            case "say":
+                # For people: at once, beside the KTAP.
+                print(rest, flush=True)
             case "done":
                 self.running.discard(role)
                 self.judge(who, rest)
+            case "eof" if role in self.switched_off:
+                pass
             case "eof":
                 self.running.discard(role)
                 self.died = True
@@ -200,12 +206,14 @@ class _Run:
         if guest is None:
             return f"value there is no guest {role}"
         if verb in ("kill", "reset"):
+            self.switched_off.add(role)
             guest.kill()
             self.running.discard(role)
             for waiting in self.at_barrier.values():
                 waiting.discard(role)
         if verb in ("boot", "reset"):
             guest.boot()
+            self.switched_off.discard(role)
             self.boots[role] += 1
             self.start(role)
         return "go"

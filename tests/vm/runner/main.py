@@ -27,6 +27,7 @@ def arguments():
     parser.add_argument("--long", action="store_true", help="the long scenarios too")
     parser.add_argument("--result", help="file for 'passed failed skipped'")
     parser.add_argument("--shell", action="store_true", help="a guest with a shell instead")
+    parser.add_argument("--transcript", action="store_true", help="print only what is said")
     parser.add_argument("patterns", nargs="*", help="names of scenarios, as globs")
     return parser.parse_args()
 
@@ -47,10 +48,10 @@ def new_run_folder(checkout):
 
 
 class Runner:
-    def __init__(self, image, folder, module, chosen):
+    def __init__(self, image, folder, module, transcript):
         self.image, self.folder, self.module = image, folder, module
         self.results = []
-        self.total = len(chosen)
+        self.transcript = transcript
         self.lock = threading.Lock()
         self.groups = 0
 
@@ -59,6 +60,10 @@ class Runner:
             self.results.append(result)
             number = len(self.results)
             name = result.scenario.name
+            if self.transcript:
+                for reason in result.reasons:
+                    print(f"FAILED: {reason}", flush=True)
+                return
             if result.outcome == "skipped":
                 print(f"ok {number} {name} # SKIP {'; '.join(result.reasons)}", flush=True)
                 return
@@ -105,10 +110,6 @@ class Runner:
             with self.lock:
                 print(f"# {scenario.name}: the emulator died with 'Oops: int3', running it again")
             group = None
-        if group and result.outcome != "ok":
-            for name in os.listdir(group.folder):
-                if name.endswith(".log"):
-                    shutil.copy(os.path.join(group.folder, name), self.folder)
         self.report(result)
         return group
 
@@ -178,17 +179,19 @@ def main():
     try:
         if options.shell:
             return Guest(image, folder).shell()
-        print(f"KTAP version 1\n1..{len(chosen)}")
-        print(f"# module under test: {options.module}, build id {image.build_ids[options.module]}")
-        sys.stdout.flush()
-        runner = Runner(image, folder, options.module, chosen)
+        if not options.transcript:
+            print(f"KTAP version 1\n1..{len(chosen)}")
+            build_id = image.build_ids[options.module]
+            print(f"# module under test: {options.module}, build id {build_id}", flush=True)
+        runner = Runner(image, folder, options.module, options.transcript)
         runner.run_all(chosen, options.jobs)
     finally:
         image.remove()
     counts = {state: 0 for state in ("ok", "failed", "skipped")}
     for result in runner.results:
         counts[result.outcome] += 1
-    print(f"# scenarios: {counts['ok']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    if not options.transcript:
+        print("# scenarios: {ok} passed, {failed} failed, {skipped} skipped".format(**counts))
     if options.result:
         with open(options.result, "w", encoding="utf-8") as file:
             file.write(f"{counts['ok']} {counts['failed']} {counts['skipped']}\n")

@@ -17,7 +17,8 @@ server() {
 	fi
 	barrier clients-done-$ROLE
 	stop server
-	assert_eq "req received, without repetitions" "$(unique req rx)" 11
+	# A client whose REQ met rping's full backlog has sent it again.
+	assert_ge "req received" "$(unique req rx)" 11
 	assert_eq "rep sent, without repetitions" "$(unique rep tx)" 11
 }
 
