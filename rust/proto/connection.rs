@@ -130,6 +130,23 @@ impl Connection {
         }
     }
 
+    /// A REQ or SIDR_REQ has come in: begins in `state`, unseen by any consumer.
+    ///
+    /// Until [`Connection::show`] nothing is reported, and messages that end the connection end
+    /// it for good.
+    pub fn begin_unseen(&mut self, state: State) {
+        self.state = state;
+        self.orphan = true;
+    }
+
+    /// A consumer will be told of the connection from now on. Returns false where the connection
+    /// has ended meanwhile, before anybody could see it.
+    pub fn show(&mut self) -> bool {
+        let alive = matches!(self.state, State::ReqRcvd | State::SidrReqRcvd);
+        self.orphan = !alive;
+        alive
+    }
+
     /// Whether the consumer has given the identifier up.
     pub fn is_orphan(&self) -> bool {
         self.orphan
@@ -181,8 +198,7 @@ impl Connection {
                 _ => false,
             },
             Call::PathMigrated => {
-                self.state == Established
-                    && matches!(self.lap, LapState::Uninit | LapState::Idle)
+                self.state == Established && matches!(self.lap, LapState::Uninit | LapState::Idle)
             }
         };
         if allowed && !self.orphan {
@@ -201,7 +217,7 @@ impl Connection {
             Input::Rep => self.rep(),
             Input::StaleRep => self.stale_rep(),
             Input::Rtu => self.rtu(),
-            Input::Dreq { ours } => self.dreq(ours),
+            Input::Dreq { qpn } => self.dreq(qpn),
             Input::Drep => self.drep(),
             Input::Rej(reason) => self.rej(reason),
             Input::Mra(message) => self.mra(message),
@@ -308,14 +324,13 @@ impl Connection {
         let mut step = Step::NONE;
         self.orphan = true;
         match self.state {
-            Idle | Timewait => {}
-            Listen => self.reset(&mut step),
+            Timewait => {}
+            // The glue answers a SIDR_REQ with status "rejected".
+            Idle | Listen | SidrReqRcvd => self.reset(&mut step),
             SidrReqSent => {
                 step.cancel = true;
                 self.reset(&mut step);
             }
-            // The glue answers with status "rejected".
-            SidrReqRcvd => self.reset(&mut step),
             ReqSent | MraReqRcvd => self.reject(RejReason::TIMEOUT, &mut step),
             ReqRcvd if silent => self.reset(&mut step),
             ReqRcvd | MraReqSent | RepRcvd | MraRepSent | RepSent | MraRepRcvd => {
@@ -384,10 +399,10 @@ impl Connection {
         step
     }
 
-    fn dreq(&mut self, ours: bool) -> Step {
+    fn dreq(&mut self, qpn: u32) -> Step {
         use State::*;
 
-        if !ours {
+        if qpn != self.local_qpn {
             return Step::unexpected();
         }
         let mut step = Step::NONE;

@@ -114,7 +114,7 @@ impl Connection {
 
 impl QpType {
     /// Our queue pair type when a REQ asks for `transport`.
-    fn of_passive_side(transport: Option<Transport>) -> QpType {
+    pub fn of_passive_side(transport: Option<Transport>) -> QpType {
         match transport {
             Some(Transport::Rc) => QpType::Rc,
             Some(Transport::Uc) => QpType::Uc,

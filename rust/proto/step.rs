@@ -77,10 +77,10 @@ pub enum Input {
     StaleRep,
     /// An RTU for this pair of communication IDs.
     Rtu,
-    /// A DREQ for this pair of communication IDs. `ours`: it names our local queue pair.
+    /// A DREQ for this pair of communication IDs.
     Dreq {
-        /// The remote QPN in the message is our local QPN.
-        ours: bool,
+        /// The queue pair that the message names; it has to be ours.
+        qpn: u32,
     },
     /// A DREP for this pair of communication IDs.
     Drep,

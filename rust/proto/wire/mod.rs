@@ -53,6 +53,7 @@ pub use mra::Msg;
 pub use path::is_opa_gid;
 pub use path::opa_lid;
 pub use path::PathFields;
+pub use path::LID_PERMISSIVE;
 pub use rej::Rej;
 pub use rej::RejEdit;
 pub use rej::RejReason;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What a REQ or LAP says about a path, and the GIDs by which Omni-Path carries long LIDs.
 
+/// The permissive LID: stands for a LID that the sender cannot know (IBA 4.1.3).
+pub const LID_PERMISSIVE: u16 = 0xffff;
+
 /// One path between the two ports, as its proposer sees it (IBA 12.6.5, 12.7, 12.8.1).
 ///
 /// "Local" is the side of the sender of the message, "remote" that of its recipient.

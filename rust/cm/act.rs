@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Carrying out what the protocol decides.
+//!
+//! [`Id::act`] gives an input to the state machine of an identifier and does what it says. Address
+//! handles and buffers are made before the lock is taken, so the decision is taken twice: once to
+//! see what it needs, once for good. When it asks for more the second time, it is taken again.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use super::av::Av;
+use super::id::{
+    Id,
+    Inner, //
+};
+use super::inbox::Arrival;
+use super::port::{
+    Agents,
+    Port, //
+};
+use super::send::{
+    Mail,
+    Record,
+    Repeat, //
+};
+use super::timers::Deadline;
+use crate::rdma::{
+    sysfs::CounterGroup,
+    trace, //
+};
+use ib_cm_proto::step::{
+    Indices,
+    Input,
+    Report,
+    Step,
+    Timer, //
+};
+use ib_cm_proto::time;
+use ib_cm_proto::wire::{
+    AttrId,
+    RejReason, //
+};
+
+/// What comes with an input.
+pub(crate) struct With<'a> {
+    /// The MAD that is the input. Answers go where it came from; if it is reported, the queue of
+    /// events takes it.
+    pub(crate) arrival: Option<Pin<KBox<Arrival>>>,
+    /// The remote ID that the identifier must have.
+    pub(crate) peer: Option<u32>,
+    /// The transaction that the message begins.
+    pub(crate) tid: Option<u64>,
+    /// The send that must be the one in flight.
+    pub(crate) record: Option<Arc<Record>>,
+    /// The deadline that the timer must have been set for.
+    pub(crate) deadline: Option<Deadline>,
+    /// How long the peer asks us to wait (IBA time).
+    pub(crate) service_timeout: u8,
+    /// The address vectors that a LAP brings.
+    pub(crate) lap: Option<(Av, KBox<Av>)>,
+    /// Status of the send, `enum ib_wc_status`.
+    pub(crate) status: u32,
+    /// Additional information for a REJ.
+    pub(crate) ari: &'a [u8],
+    /// Private data for what is sent.
+    pub(crate) private_data: &'a [u8],
+    /// The same, to be kept for repetitions.
+    pub(crate) keep: Option<KVec<u8>>,
+}
+
+impl<'a> With<'a> {
+    /// Nothing comes with the input.
+    pub(crate) fn nothing() -> Self {
+        With {
+            arrival: None,
+            peer: None,
+            tid: None,
+            record: None,
+            deadline: None,
+            service_timeout: 0,
+            lap: None,
+            status: 0,
+            ari: &[],
+            private_data: &[],
+            keep: None,
+        }
+    }
+
+    /// A MAD that names us, from the peer with this communication ID.
+    pub(crate) fn message(arrival: Pin<KBox<Arrival>>, peer: u32) -> Self {
+        With {
+            arrival: Some(arrival),
+            peer: Some(peer),
+            ..With::nothing()
+        }
+    }
+
+    /// Whether the input is meant for the identifier as it is now.
+    fn is_for(&self, inner: &Inner) -> bool {
+        let same_record = |record: &Arc<Record>| {
+            inner
+                .record
+                .as_ref()
+                .is_some_and(|in_flight| Arc::ptr_eq(in_flight, record))
+        };
+        self.peer.is_none_or(|peer| inner.conn.remote_id == peer)
+            && self.record.as_ref().is_none_or(same_record)
+            && self.deadline.as_ref().is_none_or(|deadline| inner.timer.is(deadline))
+    }
+}
+
+/// What became of an input.
+pub(crate) struct Outcome {
+    /// What the state machine decided; none when the input was not meant for the identifier.
+    pub(crate) step: Option<Step>,
+    /// Whether what it said could be sent.
+    pub(crate) sent: Result,
+    /// Events wait, and nobody delivers them yet: the caller has to see to it.
+    pub(crate) deliver: bool,
+}
+
+/// Whether a decision could be carried out.
+enum Attempt {
+    Done(Outcome),
+    /// More messages than were prepared: this many.
+    Short(usize),
+}
+
+impl Id {
+    /// Gives an input to the identifier and does what follows from it.
+    pub(crate) fn act(self: &Arc<Self>, input: Input, with: &mut With<'_>) -> Outcome {
+        let mut wanted = match self.attempt(input, with, &mut Mail::empty()) {
+            Attempt::Done(outcome) => return outcome,
+            Attempt::Short(wanted) => wanted,
+        };
+        loop {
+            let (port, av) = match &with.arrival {
+                Some(arrival) => (Some(arrival.port.clone()), None),
+                None => {
+                    let av = self.lock().av.duplicate();
+                    (av.port.clone(), Some(av))
+                }
+            };
+            let agents = port.as_ref().and_then(|port| port.enter());
+            let mut mail = self.prepare(agents.as_deref(), av.as_ref(), with, wanted);
+            match self.attempt(input, with, &mut mail) {
+                Attempt::Done(outcome) => return outcome,
+                Attempt::Short(more) => wanted = more,
+            }
+        }
+    }
+
+    /// Makes the buffers for `wanted` messages: answers to the MAD, else along the path.
+    fn prepare(
+        &self,
+        agents: Option<&Agents>,
+        av: Option<&Av>,
+        with: &With<'_>,
+        wanted: usize,
+    ) -> Mail {
+        let mut mail = Mail::new(wanted);
+        for _ in 0..wanted {
+            let buffer = match (agents, av, &with.arrival) {
+                (Some(agents), Some(av), _) => {
+                    super::send::buffer(&agents.main, av, self.public.remote_cm_qpn())
+                }
+                (Some(agents), None, Some(arrival)) => super::send::reply_buffer(agents, arrival),
+                _ => Err(EINVAL),
+            };
+            mail.add(buffer);
+        }
+        mail
+    }
+
+    fn attempt(self: &Arc<Self>, input: Input, with: &mut With<'_>, mail: &mut Mail) -> Attempt {
+        // Dropped after the lock, which is declared later.
+        let mut done_with = None;
+        let mut inner = self.lock();
+        if !with.is_for(&inner) {
+            return Attempt::Done(Outcome {
+                step: None,
+                sent: Ok(()),
+                deliver: false,
+            });
+        }
+        let mut next = inner.conn;
+        let step = next.step(input);
+        let wanted = messages(&step);
+        if wanted > mail.wanted() {
+            return Attempt::Short(wanted);
+        }
+        if let (Input::Mra(_), false) = (input, step.unexpected) {
+            // The message may just be failing: then there is nothing to be patient about.
+            let patience_ms = time::ms_from_iba(with.service_timeout)
+                .saturating_add(time::ms_from_iba(inner.conn.ack_timeout));
+            let extended = inner
+                .record
+                .as_ref()
+                .is_some_and(|record| record.modify_timeout(patience_ms).is_ok());
+            if !extended {
+                return Attempt::Done(Outcome {
+                    step: None,
+                    sent: Ok(()),
+                    deliver: false,
+                });
+            }
+        }
+        inner.conn = next;
+        if let (Some(tid), false) = (with.tid, step.unexpected) {
+            inner.conn.tid = tid;
+        }
+        if let Some(private_data) = with.keep.as_mut() {
+            // What was kept before is freed with what came with the input.
+            core::mem::swap(&mut inner.private_data, private_data);
+        }
+        if let (Input::Lap, Some(Report::Message), Some((av, alt_av))) =
+            (input, step.report, with.lap.as_mut())
+        {
+            core::mem::swap(&mut inner.av, av);
+            match inner.alt_av.as_mut() {
+                Some(old) => core::mem::swap(old, alt_av),
+                None => {
+                    if let Some((_, alt_av)) = with.lap.take() {
+                        inner.alt_av = Some(alt_av);
+                    }
+                }
+            }
+        }
+        if with.deadline.is_some() {
+            if let Some(port) = inner.av.port.clone() {
+                port.device.timers.stop(&mut inner.timer, self);
+            }
+        }
+        if step.cancel {
+            done_with = inner.record.take();
+            if let Some(record) = &done_with {
+                record.cancel();
+            }
+        }
+        let repeat = if input == Input::Timer { Repeat::Module } else { Repeat::No };
+        let sent = self.send_all(&mut inner, &step, with, mail, repeat);
+        let port = inner.av.port.clone();
+        let deliver = self.conclude(&mut inner, &step, with, port);
+        drop(inner);
+        drop(done_with);
+        Attempt::Done(Outcome {
+            step: Some(step),
+            sent,
+            deliver,
+        })
+    }
+
+    /// Sends the messages of a step, in the order that [`Step`] states.
+    fn send_all(
+        &self,
+        inner: &mut Inner,
+        step: &Step,
+        with: &With<'_>,
+        mail: &mut Mail,
+        repeat: Repeat,
+    ) -> Result {
+        let mut sent = Ok(());
+        let conn = inner.conn;
+        if let Some(reject) = step.rej {
+            trace::send_rej(self.public.raw(), reject.reason.0.into());
+            let guid = self.guid_of_device(inner);
+            let ari = match reject.reason {
+                // The peer finds its identifier by our GUID (IBA 12.6.7.2).
+                RejReason::TIMEOUT if with.ari.is_empty() => &guid[..],
+                _ => with.ari,
+            };
+            sent = mail.post(repeat, |mad, _| {
+                conn.rej_message(reject, ari).emit(mad, with.private_data)
+            });
+        }
+        if step.dreq {
+            trace::send_dreq(self.public.raw());
+            sent = mail.post(repeat, |mad, hi_tid| {
+                conn.dreq_message(tid_of(hi_tid, conn.local_id)).emit(mad, &[])
+            });
+            if let (Ok(()), Repeat::Module, Some(port)) = (sent, repeat, &inner.av.port) {
+                port.count(CounterGroup::TxRetries, AttrId::Dreq, 1);
+            }
+        }
+        if step.drep {
+            let again = if step.duplicate { Repeat::Direct } else { Repeat::No };
+            if !step.duplicate {
+                trace::send_drep(self.public.raw());
+            }
+            let private_data = &inner.private_data;
+            sent = mail.post(again, |mad, _| conn.drep_message().emit(mad, private_data));
+        }
+        if let Some(message) = step.mra {
+            let private_data = &inner.private_data;
+            sent = mail.post(Repeat::Direct, |mad, _| {
+                conn.mra_message(message).emit(mad, private_data)
+            });
+        }
+        sent
+    }
+
+    fn guid_of_device(&self, inner: &Inner) -> [u8; 8] {
+        let guid = inner.av.port.as_ref().map_or(0, |port| port.device.node_guid);
+        guid.to_be_bytes()
+    }
+
+    /// Does the rest of a step: timer, indices, report. Returns whether the caller has to see to
+    /// delivery.
+    pub(crate) fn conclude(
+        self: &Arc<Self>,
+        inner: &mut Inner,
+        step: &Step,
+        with: &mut With<'_>,
+        port: Option<Arc<Port>>,
+    ) -> bool {
+        self.report(inner, step, with);
+        let device = port.map(|port| port.device.clone());
+        if let Some(timer) = step.timer {
+            let set = match (timer, &device) {
+                (Timer::Dreq(ms) | Timer::Timewait(ms), Some(device)) => {
+                    let local_id = inner.conn.local_id;
+                    let set = device.timers.set(&mut inner.timer, self, local_id, ms);
+                    set.map(|earlier| {
+                        if let Some(delay) = earlier {
+                            device.run_timers_in(delay);
+                        }
+                    })
+                }
+                (Timer::Stop, Some(device)) => {
+                    device.timers.stop(&mut inner.timer, self);
+                    Ok(())
+                }
+                (_, None) => Err(ENODEV),
+            };
+            if set.is_err() {
+                // Nothing will ever happen by itself again: be done with it now.
+                while let step @ Step { timer: Some(_), .. } = inner.conn.step(Input::DeviceGone) {
+                    self.report(inner, &step, with);
+                }
+                self.leave_indices(inner, true);
+            }
+        }
+        match step.indices {
+            Indices::Keep => {}
+            Indices::DropRemoteQpn => self.leave_indices(inner, false),
+            Indices::DropAll => self.leave_indices(inner, true),
+        }
+        self.public.show(&inner.conn);
+        let deliver = !inner.events.is_empty() && !inner.events.delivering;
+        inner.events.delivering |= deliver;
+        deliver
+    }
+
+    /// Queues the event of a step.
+    fn report(&self, inner: &mut Inner, step: &Step, with: &mut With<'_>) {
+        match step.report {
+            None => {}
+            Some(Report::Message) => {
+                if let Some(arrival) = with.arrival.take() {
+                    inner.events.push_arrival(arrival);
+                }
+            }
+            Some(report) => inner.events.push_note(report, with.status),
+        }
+    }
+}
+
+/// How many messages a step sends.
+fn messages(step: &Step) -> usize {
+    let messages = [step.rej.is_some(), step.dreq, step.drep, step.mra.is_some(), step.rtu];
+    messages.iter().filter(|message| **message).count()
+}
+
+/// The transaction ID that an agent with these high bits begins for an identifier.
+pub(crate) fn tid_of(hi_tid: u32, local_id: u32) -> u64 {
+    // C puts the ID there in network byte order; only the sender ever looks at it.
+    (u64::from(hi_tid) << 32) | u64::from(local_id.to_be())
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Calls of consumers that make, confirm, refuse and end connections.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use super::act::{
+    tid_of,
+    With, //
+};
+use super::av::Av;
+use super::id::{
+    Id,
+    Inner,
+    Slot, //
+};
+use super::manager;
+use super::manager::LocalQpn;
+use super::port::Agents;
+use super::send::{
+    self,
+    Flying,
+    Repeat, //
+};
+use super::timers::Timer;
+use crate::rdma::{
+    bindings,
+    gid::GidAttr,
+    log::warn_ratelimited,
+    path::PathRec,
+    trace, //
+};
+use ib_cm_proto::connection::QpType;
+use ib_cm_proto::step::{
+    Call,
+    Flight,
+    Input, //
+};
+use ib_cm_proto::time;
+use ib_cm_proto::wire::{
+    PathFields,
+    RejReason,
+    Rep,
+    Req,
+    LID_PERMISSIVE, //
+};
+
+/// A queue pair number has 24 bits.
+const QPN_MASK: u32 = 0xff_ffff;
+
+/// Upper half of a GID's interface ID that carries a LID of Omni-Path (`OPA_MAKE_ID`).
+const OPA_INTERFACE_ID: u64 = 0x0006_6a << 40;
+
+/// What `ib_send_cm_req` gets.
+pub(crate) struct Request<'a> {
+    pub(crate) param: &'a bindings::ib_cm_req_param,
+    pub(crate) qp_type: QpType,
+    pub(crate) primary: &'a mut PathRec,
+    pub(crate) inbound: Option<&'a PathRec>,
+    pub(crate) outbound: Option<&'a PathRec>,
+    pub(crate) alternate: Option<&'a mut PathRec>,
+    pub(crate) attr: Option<&'a GidAttr>,
+    pub(crate) private_data: &'a [u8],
+}
+
+/// The queue pair types that can ask for a connection.
+pub(crate) fn active_qp_type(raw: bindings::ib_qp_type) -> Option<QpType> {
+    [QpType::Rc, QpType::Uc, QpType::XrcIni]
+        .into_iter()
+        .find(|qp_type| *qp_type as bindings::ib_qp_type == raw)
+}
+
+/// `ib_send_cm_req`.
+///
+/// # Errors
+///
+/// `EINVAL` in another state than idle, where no port has the path's source GID, or where the
+/// alternate path does not fit the primary one; `ENOENT`, `ENOMEM`, and what sending returns.
+pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
+    if let Some(alternate) = &request.alternate {
+        if alternate.pkey() != request.primary.pkey() || alternate.mtu() != request.primary.mtu() {
+            return Err(EINVAL);
+        }
+    }
+    id.lock().conn.permits(Call::SendReq).map_err(super::refused)?;
+    let slots = (Slot::reserve()?, Slot::reserve()?, Slot::reserve()?, Timer::reserve()?);
+    let mut av = Av::from_path(request.primary, request.attr)?;
+    if let Some(outbound) = request.outbound {
+        av.dlid_datapath = outbound.ib_dlid();
+    }
+    let alt_av = match &mut request.alternate {
+        Some(path) => Some(KBox::new(Av::from_path(path, None)?, GFP_KERNEL)?),
+        None => None,
+    };
+    let record = Flying::record(id.clone(), Flight::Req)?;
+    let port = av.port.clone().ok_or(EINVAL)?;
+    let agents = port.enter().ok_or(EINVAL)?;
+    let mut outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn())?;
+
+    let mut old = (av, alt_av);
+    let mut inner = id.lock();
+    inner.conn.permits(Call::SendReq).map_err(super::refused)?;
+    let param = request.param;
+    id.public.set_service_id(u64::from_be(param.service_id));
+    core::mem::swap(&mut inner.av, &mut old.0);
+    core::mem::swap(&mut inner.alt_av, &mut old.1);
+    note_request(&mut inner, &request);
+    let tid = tid_of(outgoing.hi_tid(), inner.conn.local_id);
+    inner.conn.tid = tid;
+    let ack_delay = port.device.ack_delay;
+    let message = req_message(&inner, &request, port.device.node_guid, ack_delay);
+    message.emit(outgoing.mad_mut(), request.private_data);
+    trace::send_req(id.public.raw());
+    let (timeout_ms, retries) = (inner.conn.timeout_ms, inner.conn.max_cm_retries);
+    outgoing.post_recorded(record.clone(), timeout_ms, retries)?;
+    inner.record = Some(record);
+    (inner.remote_id, inner.remote_qpn, inner.local_qpn, inner.timer) = slots;
+    inner.conn.step(Input::Call(Call::SendReq));
+    enter_local_qpn(id, &mut inner);
+    id.public.show(&inner.conn);
+    drop(inner);
+    drop(old);
+    Ok(())
+}
+
+/// Notes what the consumer wants.
+fn note_request(inner: &mut Inner, request: &Request<'_>) {
+    let (param, path) = (request.param, &request.primary);
+    let life_time = path.packet_life_time();
+    let conn = &mut inner.conn;
+    conn.timeout_ms = time::ms_from_iba(life_time)
+        .saturating_mul(2)
+        .saturating_add(time::ms_from_iba(param.remote_cm_response_timeout));
+    conn.max_cm_retries = param.max_cm_retries;
+    conn.initiator_depth = param.initiator_depth;
+    conn.responder_resources = param.responder_resources;
+    conn.retry_count = param.retry_count;
+    conn.path_mtu = path.mtu();
+    conn.pkey = path.pkey();
+    conn.qp_type = request.qp_type;
+    conn.ack_timeout = life_time.saturating_add(1);
+    conn.alt_ack_timeout = match &request.alternate {
+        Some(alternate) => alternate.packet_life_time().saturating_add(1),
+        None => 0,
+    };
+    conn.local_qpn = param.qp_num & QPN_MASK;
+    conn.rq_psn = param.starting_psn & QPN_MASK;
+}
+
+fn req_message(inner: &Inner, request: &Request<'_>, guid: u64, ack_delay: u8) -> Req {
+    let (param, conn) = (request.param, &inner.conn);
+    let mut message = Req {
+        tid: conn.tid,
+        attr_mod: param.ece.attr_mod,
+        vendor_id: param.ece.vendor_id,
+        local_comm_id: conn.local_id,
+        service_id: u64::from_be(param.service_id),
+        local_ca_guid: guid,
+        local_qpn: conn.local_qpn,
+        initiator_depth: param.initiator_depth,
+        remote_cm_response_timeout: param.remote_cm_response_timeout,
+        end_to_end_flow_control: param.flow_control != 0,
+        starting_psn: conn.rq_psn,
+        local_cm_response_timeout: param.local_cm_response_timeout,
+        partition_key: conn.pkey,
+        path_packet_payload_mtu: conn.path_mtu,
+        max_cm_retries: param.max_cm_retries,
+        primary: path_fields(request.primary, request.inbound, ack_delay),
+        ..Req::ZERO
+    };
+    if let Some(transport) = request.qp_type.transport() {
+        message.set_transport(transport);
+    }
+    if request.qp_type != QpType::XrcIni {
+        message.responder_resources = param.responder_resources;
+        message.retry_count = param.retry_count;
+        message.rnr_retry_count = param.rnr_retry_count;
+        message.srq = param.srq != 0;
+    }
+    if let Some(alternate) = &request.alternate {
+        message.alternate = path_fields(alternate, None, ack_delay);
+    }
+    message
+}
+
+/// A path as a REQ names it. `inbound`: the way back of a path that leaves the subnet.
+fn path_fields(path: &PathRec, inbound: Option<&PathRec>, ack_delay: u8) -> PathFields {
+    let mut fields = PathFields {
+        local_port_lid: path.slid() as u16,
+        remote_port_lid: path.dlid() as u16,
+        local_port_gid: path.sgid(),
+        remote_port_gid: path.dgid(),
+        flow_label: path.flow_label(),
+        packet_rate: path.rate(),
+        traffic_class: path.traffic_class(),
+        hop_limit: path.hop_limit(),
+        sl: path.sl(),
+        subnet_local: path.hop_limit() <= 1,
+        local_ack_timeout: time::ack_timeout(ack_delay, path.packet_life_time()),
+    };
+    if path.has_extended_lid() {
+        set_interface_id(&mut fields.local_port_gid, path.slid());
+        set_interface_id(&mut fields.remote_port_gid, path.dlid());
+        fields.local_port_lid = 0;
+        fields.remote_port_lid = 0;
+    }
+    if !fields.subnet_local {
+        fields.local_port_lid = inbound.map_or(LID_PERMISSIVE, PathRec::ib_dlid);
+        // There is no way to find out the LID at the far end.
+        fields.remote_port_lid = LID_PERMISSIVE;
+    }
+    fields
+}
+
+fn set_interface_id(gid: &mut [u8; 16], lid: u32) {
+    let id = (OPA_INTERFACE_ID | u64::from(lid)).to_be_bytes();
+    for (to, from) in gid.iter_mut().skip(8).zip(id) {
+        *to = from;
+    }
+}
+
+/// Notes that our queue pair may not go away as long as the connection lasts.
+fn enter_local_qpn(id: &Arc<Id>, inner: &mut Inner) {
+    let key = LocalQpn {
+        device: id.public.device_key(),
+        qpn: inner.conn.local_qpn,
+        local_id: inner.conn.local_id,
+    };
+    // The key carries the local ID, so nobody else has it.
+    let _ = inner.local_qpn.enter(&manager().local_qpns, key, id);
+}
+
+/// `ib_send_cm_rep`.
+///
+/// # Errors
+///
+/// `EINVAL` where no REQ waits for an answer or the device goes away; `ENOMEM`, and what sending
+/// returns.
+pub(crate) fn accept(
+    id: &Arc<Id>,
+    param: &bindings::ib_cm_rep_param,
+    private_data: &[u8],
+) -> Result {
+    let av = {
+        let inner = id.lock();
+        if let Err(refusal) = inner.conn.permits(Call::SendRep) {
+            trace::send_rep_err(inner.conn.local_id, inner.conn.state as u32);
+            return Err(super::refused(refusal));
+        }
+        inner.av.duplicate()
+    };
+    let record = Flying::record(id.clone(), Flight::Rep)?;
+    let port = av.port.as_ref().ok_or(EINVAL)?;
+    let agents = port.enter().ok_or(EINVAL)?;
+    let mut outgoing = send::buffer(&agents.rep, &av, id.public.remote_cm_qpn())?;
+    if param.qp_num & !QPN_MASK != 0 {
+        warn_ratelimited!("a queue pair number has 24 bits, but a REP names {:#x}\n", param.qp_num);
+    }
+
+    let mut inner = id.lock();
+    inner.conn.permits(Call::SendRep).map_err(super::refused)?;
+    let mut accepted = inner.conn;
+    accepted.local_qpn = param.qp_num & QPN_MASK;
+    accepted.rq_psn = param.starting_psn & QPN_MASK;
+    accepted.initiator_depth = param.initiator_depth;
+    accepted.responder_resources = param.responder_resources;
+    let mut message = Rep {
+        tid: accepted.tid,
+        attr_mod: param.ece.attr_mod,
+        vendor_id: param.ece.vendor_id & QPN_MASK,
+        local_comm_id: accepted.local_id,
+        remote_comm_id: accepted.remote_id,
+        starting_psn: accepted.rq_psn,
+        responder_resources: param.responder_resources,
+        target_ack_delay: port.device.ack_delay,
+        failover_accepted: param.failover_accepted,
+        rnr_retry_count: param.rnr_retry_count,
+        local_ca_guid: port.device.node_guid,
+        ..Rep::ZERO
+    };
+    if accepted.qp_type == QpType::XrcTgt {
+        message.srq = true;
+        message.local_ee_context_number = accepted.local_qpn;
+    } else {
+        message.initiator_depth = param.initiator_depth;
+        message.end_to_end_flow_control = param.flow_control != 0;
+        message.srq = param.srq != 0;
+        message.local_qpn = accepted.local_qpn;
+    }
+    message.emit(outgoing.mad_mut(), private_data);
+    trace::send_rep(id.public.raw());
+    outgoing.post_recorded(record.clone(), accepted.timeout_ms, accepted.max_cm_retries)?;
+    inner.record = Some(record);
+    inner.conn = accepted;
+    inner.conn.step(Input::Call(Call::SendRep));
+    enter_local_qpn(id, &mut inner);
+    id.public.show(&inner.conn);
+    Ok(())
+}
+
+/// A copy of private data, to repeat the message that carries it. No private data needs no
+/// memory, so that the call may come from where nothing may sleep.
+fn copy(private_data: &[u8]) -> Result<KVec<u8>> {
+    let mut kept = KVec::new();
+    if !private_data.is_empty() {
+        kept.extend_from_slice(private_data, GFP_KERNEL)?;
+    }
+    Ok(kept)
+}
+
+/// `ib_send_cm_rtu`.
+///
+/// # Errors
+///
+/// `EINVAL` where no REP waits for its confirmation or the device goes away; `ENOMEM`, and what
+/// sending returns.
+pub(crate) fn confirm(id: &Arc<Id>, private_data: &[u8]) -> Result {
+    let mut kept = copy(private_data)?;
+    let av = {
+        let inner = id.lock();
+        if let Err(refusal) = inner.conn.permits(Call::SendRtu) {
+            trace::send_cm_rtu_err(id.public.raw());
+            return Err(super::refused(refusal));
+        }
+        inner.av.duplicate()
+    };
+    let port = av.port.as_ref().ok_or(EINVAL)?;
+    let agents = port.enter().ok_or(EINVAL)?;
+    let mut outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn())?;
+    let mut inner = id.lock();
+    inner.conn.permits(Call::SendRtu).map_err(super::refused)?;
+    inner.conn.rtu_message().emit(outgoing.mad_mut(), private_data);
+    trace::send_rtu(id.public.raw());
+    outgoing.post(Repeat::No)?;
+    inner.conn.step(Input::Call(Call::SendRtu));
+    core::mem::swap(&mut inner.private_data, &mut kept);
+    id.public.show(&inner.conn);
+    drop(inner);
+    drop(kept);
+    Ok(())
+}
+
+/// `ib_send_cm_dreq`. Where the DREQ cannot be sent, TimeWait begins at once.
+///
+/// # Errors
+///
+/// `EINVAL` in another state than established or when the device goes away; `ENOMEM`, and what
+/// sending returns.
+pub(crate) fn disconnect(id: &Arc<Id>, private_data: &[u8]) -> Result {
+    let av = {
+        let inner = id.lock();
+        if let Err(refusal) = inner.conn.permits(Call::SendDreq) {
+            trace::dreq_skipped(id.public.raw());
+            return Err(super::refused(refusal));
+        }
+        inner.av.duplicate()
+    };
+    let agents = av.port.as_ref().and_then(|port| port.enter());
+    let sent = post_dreq(id, &av, agents.as_deref(), private_data);
+    if sent.is_err() {
+        let outcome = id.act(Input::DreqNotSent, &mut With::nothing());
+        if outcome.deliver {
+            Id::deliver_later(id.clone());
+        }
+    }
+    sent
+}
+
+fn post_dreq(id: &Arc<Id>, av: &Av, agents: Option<&Agents>, private_data: &[u8]) -> Result {
+    let agents = agents.ok_or(EINVAL)?;
+    let record = Flying::record(id.clone(), Flight::Dreq)?;
+    let mut outgoing = send::buffer(&agents.main, av, id.public.remote_cm_qpn())?;
+    let mut inner = id.lock();
+    inner.conn.permits(Call::SendDreq).map_err(super::refused)?;
+    let conn = inner.conn;
+    let tid = tid_of(outgoing.hi_tid(), conn.local_id);
+    conn.dreq_message(tid).emit(outgoing.mad_mut(), private_data);
+    trace::send_dreq(id.public.raw());
+    outgoing.post_recorded(record.clone(), conn.timeout_ms, conn.max_cm_retries)?;
+    inner.record = Some(record);
+    inner.conn.step(Input::Call(Call::SendDreq));
+    id.public.show(&inner.conn);
+    Ok(())
+}
+
+/// Does what a call says, and returns what the consumer gets.
+fn call(id: &Arc<Id>, call: Call, with: &mut With<'_>) -> Result {
+    let outcome = id.act(Input::Call(call), with);
+    if outcome.deliver {
+        Id::deliver_later(id.clone());
+    }
+    match outcome.step.and_then(|step| step.refused) {
+        Some(refusal) => Err(super::refused(refusal)),
+        None => outcome.sent,
+    }
+}
+
+/// `ib_send_cm_drep`. TimeWait begins whether or not the DREP can be sent.
+///
+/// # Errors
+///
+/// `EINVAL` where no DREQ waits for an answer; `ENOMEM`, and what sending returns.
+pub(crate) fn confirm_disconnect(id: &Arc<Id>, private_data: &[u8]) -> Result {
+    let mut with = With {
+        keep: Some(copy(private_data)?),
+        ..With::nothing()
+    };
+    let permitted = id.lock().conn.permits(Call::SendDrep);
+    if let Err(refusal) = permitted {
+        trace::send_drep_err(id.public.raw());
+        return Err(super::refused(refusal));
+    }
+    call(id, Call::SendDrep, &mut with)
+}
+
+/// `ib_send_cm_rej`. The attempt to connect is over whether or not the REJ can be sent.
+///
+/// # Errors
+///
+/// `EINVAL` where nothing can be rejected; `ENOMEM`, and what sending returns.
+pub(crate) fn reject(id: &Arc<Id>, reason: RejReason, ari: &[u8], private_data: &[u8]) -> Result {
+    let mut with = With {
+        ari,
+        private_data,
+        ..With::nothing()
+    };
+    let permitted = id.lock().conn.permits(Call::SendRej(reason));
+    if let Err(refusal) = permitted {
+        trace::send_rej(id.public.raw(), reason.0.into());
+        trace::send_unknown_rej_err(id.public.raw());
+        return Err(super::refused(refusal));
+    }
+    call(id, Call::SendRej(reason), &mut with)
+}
+
+/// `ib_prepare_cm_mra`.
+///
+/// # Errors
+///
+/// `EINVAL` where no message waits for an answer.
+pub(crate) fn prepare_mra(id: &Arc<Id>) -> Result {
+    let mut with = With {
+        keep: Some(KVec::new()),
+        ..With::nothing()
+    };
+    let permitted = id.lock().conn.permits(Call::PrepareMra);
+    if let Err(refusal) = permitted {
+        trace::prepare_mra_unknown_err(id.public.raw());
+        return Err(super::refused(refusal));
+    }
+    call(id, Call::PrepareMra, &mut with)
+}
+
+/// `ib_cm_notify` with `IB_EVENT_COMM_EST`: data has come in, so the RTU must be lost or late. May
+/// be called in hard interrupts.
+///
+/// # Errors
+///
+/// `ENODEV` when the device goes away; `EISCONN` when the connection is established; `EINVAL`
+/// where no RTU is expected.
+pub(crate) fn established(id: &Arc<Id>) -> Result {
+    manager().adapter(id.public.device_key()).ok_or(ENODEV)?;
+    let done = call(id, Call::Established, &mut With::nothing());
+    if done == Err(EINVAL) {
+        trace::establish_err(id.public.raw());
+    }
+    done
+}
+
+/// `ib_cm_notify` with `IB_EVENT_PATH_MIG`: the alternate path is the primary one now.
+///
+/// # Errors
+///
+/// `EINVAL` where there is nothing to migrate.
+pub(crate) fn path_migrated(id: &Arc<Id>) -> Result {
+    let mut inner = id.lock();
+    let step = inner.conn.step(Input::Call(Call::PathMigrated));
+    if let Some(refusal) = step.refused {
+        return Err(super::refused(refusal));
+    }
+    let mut old = match &inner.alt_av {
+        Some(alt_av) => alt_av.duplicate(),
+        None => Av::empty(),
+    };
+    core::mem::swap(&mut inner.av, &mut old);
+    inner.conn.ack_timeout = inner.conn.alt_ack_timeout;
+    id.public.show(&inner.conn);
+    drop(inner);
+    drop(old);
+    Ok(())
+}

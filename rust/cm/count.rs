@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+//! A count of things under way that somebody may wait for.
+
+use core::ptr::from_ref;
+
+use kernel::sync::atomic::{
+    Acquire,
+    Atomic,
+    Relaxed,
+    Release, //
+};
+
+use crate::rdma::wait::{
+    wait_until,
+    wake_at, //
+};
+
+/// A count that can be waited on to become zero.
+pub(crate) struct Count(Atomic<i32>);
+
+impl Count {
+    pub(crate) const fn zero() -> Self {
+        Count(Atomic::new(0))
+    }
+
+    /// One more is under way.
+    pub(crate) fn increment(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    /// One is done. A waiter may free the count before this returns.
+    pub(crate) fn decrement(&self) {
+        let point = from_ref(self).cast();
+        if self.0.fetch_sub(1, Release) == 1 {
+            wake_at(point);
+        }
+    }
+
+    /// Sleeps until nothing is under way.
+    pub(crate) fn wait_for_zero(&self) {
+        wait_until(self, || self.0.load(Acquire) == 0);
+    }
+}

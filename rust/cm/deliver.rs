@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Calling consumers: one event of an identifier at a time, in order, with no lock held.
+//!
+//! Whoever queues an event while nobody delivers sets `delivering` and becomes, or asks for, the
+//! one who does. The flag is given back under the identifier's lock when nothing is left.
+
+use kernel::sync::Arc;
+
+use super::act::With;
+use super::event::Event;
+use super::id::{
+    Id,
+    HANDLER_OUT_OF_MEMORY, //
+};
+use super::inbox::Arrival;
+use super::present::Presented;
+use super::receive;
+use ib_cm_proto::step::Input;
+
+/// Whether there may be more to deliver.
+#[derive(PartialEq, Eq)]
+enum More {
+    Perhaps,
+    No,
+}
+
+/// Delivers all that waits.
+pub(crate) fn all(id: Arc<Id>) {
+    while next(&id) == More::Perhaps {}
+}
+
+/// Delivers what waits longest, and leaves the rest to a worker of its own.
+///
+/// The caller is the worker of the MAD that is delivered. It may not go on with other events: the
+/// MAD's memory can come back as another MAD, which would then wait for this worker.
+pub(crate) fn one(id: Arc<Id>) {
+    if next(&id) == More::No {
+        return;
+    }
+    {
+        let mut inner = id.lock();
+        if inner.events.is_empty() || inner.conn.is_orphan() {
+            inner.events.delivering = false;
+            return;
+        }
+    }
+    Id::deliver_later(id);
+}
+
+/// Delivers what waits longest.
+fn next(id: &Arc<Id>) -> More {
+    let mut event = {
+        let mut inner = id.lock();
+        let event = if inner.conn.is_orphan() { None } else { inner.events.pop() };
+        match event {
+            Some(event) => {
+                // A consumer that destroys the identifier from here on waits for us.
+                id.running.increment();
+                event
+            }
+            None => {
+                inner.events.delivering = false;
+                return More::No;
+            }
+        }
+    };
+    if let Event::Arrival(arrival) = &event {
+        if withdrawn(arrival) {
+            receive::reject_withdrawn(arrival);
+            drop(event);
+            id.running.decrement();
+            give_up(id, true);
+            return More::No;
+        }
+    }
+    let returned = Presented::new(id, &mut event).show(&id.public);
+    // The message goes first, and with it the request's hold on its listener.
+    drop(event);
+    id.running.decrement();
+    if returned == 0 {
+        return More::Perhaps;
+    }
+    give_up(id, returned == HANDLER_OUT_OF_MEMORY);
+    More::No
+}
+
+/// Whether the listener that a request came for has been destroyed.
+fn withdrawn(arrival: &Arrival) -> bool {
+    let listener = arrival.request.as_ref().and_then(|request| request.listener.as_ref());
+    listener.is_some_and(|listener| listener.is_closed())
+}
+
+/// Destroys an identifier whose consumer does not want it.
+fn give_up(id: &Arc<Id>, silent: bool) {
+    id.clone().abandon(silent);
+    id.lock().events.delivering = false;
+    id.disown();
+}
+
+/// Ends a connection whose identifier nobody has seen yet.
+pub(crate) fn discard(id: &Arc<Id>) {
+    id.act(Input::Destroy { silent: true }, &mut With::nothing());
+}

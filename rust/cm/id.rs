@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The identifier: the object behind a `struct ib_cm_id`.
+//!
+//! An identifier has many owners: its consumer, the indices, timers, sends in flight and workers.
+//! When the consumer destroys it the connection may have to go on for a while: the DREQ is
+//! repeated until the peer knows, and TimeWait has to run its time. It then lives on as an orphan
+//! that nobody is told of, and dies when its last entry leaves the indices.
+
+use core::sync::atomic::Ordering;
+
+use kernel::{
+    ffi::{
+        c_int,
+        c_void, //
+    },
+    prelude::*,
+    sync::{
+        lock::spinlock::SpinLockIrqBackend,
+        lock::Guard,
+        new_spinlock_irq,
+        Arc,
+        SpinLockIrq, //
+    },
+    workqueue::{
+        impl_has_work,
+        new_work,
+        Work,
+        WorkItem, //
+    },
+};
+
+use super::act::With;
+use super::av::Av;
+use super::count::Count;
+use super::deliver;
+use super::event::{
+    Event,
+    Events, //
+};
+use super::index::{
+    insert_locked,
+    Index,
+    Key,
+    Reservation, //
+};
+use super::manager;
+use super::manager::{
+    LocalId,
+    LocalQpn,
+    RemoteId,
+    RemoteQpn,
+    SidrRequest, //
+};
+use super::public::{
+    Handler,
+    Public, //
+};
+use super::send::Record;
+use super::timers::{
+    Deadline,
+    Timer, //
+};
+use crate::rdma::bindings;
+use ib_cm_proto::connection::Connection;
+use ib_cm_proto::state::State;
+use ib_cm_proto::step::Input;
+
+/// The place of an identifier in one index.
+pub(crate) enum Slot<K> {
+    /// Not there, and no memory set aside.
+    None,
+    /// Not there yet; the memory waits.
+    Reserved(Reservation<K, Arc<Id>>),
+    /// There.
+    Entered,
+}
+
+impl<K: Key> Slot<K> {
+    /// Sets memory aside.
+    pub(crate) fn reserve() -> Result<Self> {
+        Ok(Slot::Reserved(Reservation::new(GFP_KERNEL)?))
+    }
+
+    /// Sets memory aside where the caller may not sleep.
+    pub(crate) fn reserve_atomic() -> Result<Self> {
+        Ok(Slot::Reserved(Reservation::new(GFP_ATOMIC)?))
+    }
+
+    /// The memory, if it was set aside and is not in use.
+    pub(crate) fn take(&mut self) -> Option<Reservation<K, Arc<Id>>> {
+        match core::mem::replace(self, Slot::None) {
+            Slot::Reserved(memory) => Some(memory),
+            Slot::Entered => {
+                *self = Slot::Entered;
+                None
+            }
+            Slot::None => None,
+        }
+    }
+
+    /// Enters an index, unless another identifier has the key: then returns that.
+    pub(crate) fn enter(
+        &mut self,
+        index: &Index<K, Arc<Id>>,
+        key: K,
+        id: &Arc<Id>,
+    ) -> Result<(), Arc<Id>> {
+        let Some(memory) = self.take() else {
+            // It is there already, or never will be: nothing was set aside for it.
+            return Ok(());
+        };
+        match index.insert(key, id.clone(), memory) {
+            Ok(()) => {
+                *self = Slot::Entered;
+                Ok(())
+            }
+            Err((memory, holder)) => {
+                *self = Slot::Reserved(memory);
+                Err(holder)
+            }
+        }
+    }
+
+    /// As [`Slot::enter`], and does `then` with the index locked; if that fails, leaves again.
+    ///
+    /// # Errors
+    ///
+    /// Who has the key, or what `then` says.
+    pub(crate) fn enter_and<E>(
+        &mut self,
+        index: &Index<K, Arc<Id>>,
+        key: K,
+        id: &Arc<Id>,
+        then: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), Result<Arc<Id>, E>> {
+        let mut shard = index.lock(&key);
+        if let Some(memory) = self.take() {
+            if let Err((memory, holder)) = insert_locked(&mut shard, key, id.clone(), memory) {
+                *self = Slot::Reserved(memory);
+                return Err(Ok(holder));
+            }
+            *self = Slot::Entered;
+        }
+        then().map_err(|error| {
+            // The caller holds a reference, so this is not the last.
+            let node = shard.remove_node(&key);
+            *self = node.map_or(Slot::None, |node| Slot::Reserved(node.into_reservation()));
+            Err(error)
+        })
+    }
+
+    /// Leaves an index.
+    pub(crate) fn leave(&mut self, index: &Index<K, Arc<Id>>, key: K) {
+        if matches!(self, Slot::Entered) {
+            index.remove(&key);
+            *self = Slot::None;
+        }
+    }
+}
+
+/// What the lock of an identifier protects.
+pub(crate) struct Inner {
+    pub(crate) conn: Connection,
+    /// The primary path.
+    pub(crate) av: Av,
+    /// The alternate path.
+    pub(crate) alt_av: Option<KBox<Av>>,
+    /// The send in flight that waits for an answer.
+    pub(crate) record: Option<Arc<Record>>,
+    pub(crate) events: Events,
+    /// Private data of the last RTU or DREP, to repeat it.
+    pub(crate) private_data: KVec<u8>,
+    pub(crate) timer: Timer,
+    pub(crate) local_id: Slot<LocalId>,
+    pub(crate) remote_id: Slot<RemoteId>,
+    pub(crate) remote_qpn: Slot<RemoteQpn>,
+    pub(crate) local_qpn: Slot<LocalQpn>,
+    /// The SIDR request that this identifier stands for in the index.
+    pub(crate) sidr: Option<SidrRequest>,
+    /// How many consumers share a listener.
+    pub(crate) shares: u32,
+}
+
+/// An identifier.
+#[pin_data(PinnedDrop)]
+#[repr(C)]
+pub(crate) struct Id {
+    // First: consumers hold a pointer to it, and it tells us the identifier.
+    pub(crate) public: Public,
+    #[pin]
+    inner: SpinLockIrq<Inner>,
+    #[pin]
+    delivery: Work<Id>,
+    /// Handlers that destruction has to wait for: the identifier's own, and for a listener those
+    /// of requests that name it.
+    pub(crate) running: Count,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Id { self.delivery }
+}
+
+// Two objects of 512 bytes are what an established connection takes in C; four index entries of
+// 64 bytes and a timer's have to fit as well.
+kernel::static_assert!(core::mem::size_of::<Id>() <= 512 - core::mem::size_of::<usize>());
+
+impl WorkItem for Id {
+    type Pointer = Arc<Id>;
+
+    fn run(id: Arc<Id>) {
+        deliver::all(id);
+    }
+}
+
+/// The locked content of an identifier.
+pub(crate) type Locked<'a> = Guard<'a, Inner, SpinLockIrqBackend>;
+
+impl Id {
+    /// A fresh identifier, in no index.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(
+        device: *mut bindings::ib_device,
+        handler: Option<Handler>,
+        context: *mut c_void,
+    ) -> Result<Arc<Self>> {
+        let local_id = manager().next_local_id();
+        let id = Arc::pin_init(
+            pin_init!(Id {
+                public: Public::new(device, handler, context, local_id),
+                inner <- new_spinlock_irq!(
+                    Inner {
+                        conn: Connection::new(local_id),
+                        av: Av::empty(),
+                        alt_av: None,
+                        record: None,
+                        events: Events::new(),
+                        private_data: KVec::new(),
+                        timer: Timer::None,
+                        local_id: Slot::None,
+                        remote_id: Slot::None,
+                        remote_qpn: Slot::None,
+                        local_qpn: Slot::None,
+                        sidr: None,
+                        shares: 0,
+                    },
+                    "ib_cm id"
+                ),
+                delivery <- new_work!("ib_cm delivery"),
+                running: Count::zero(),
+            }),
+            GFP_KERNEL,
+        )?;
+        manager().live.fetch_add(1, Ordering::Relaxed);
+        Ok(id)
+    }
+
+    /// A fresh identifier that can receive messages.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new_receiver(
+        device: *mut bindings::ib_device,
+        handler: Option<Handler>,
+        context: *mut c_void,
+    ) -> Result<Arc<Self>> {
+        loop {
+            let id = Self::new(device, handler, context)?;
+            let memory = Slot::reserve()?;
+            let mut inner = id.lock();
+            inner.local_id = memory;
+            let key = LocalId(inner.conn.local_id);
+            if inner.local_id.enter(&manager().local_ids, key, &id).is_ok() {
+                drop(inner);
+                return Ok(id);
+            }
+            // After 2^32 identifiers the number may still be in use: take the next one.
+        }
+    }
+
+    /// Locks the identifier.
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        self.inner.lock()
+    }
+
+    /// The identifier that a message names by our communication ID, if it belongs to the device
+    /// that the message came in by.
+    pub(crate) fn find(local_id: u32, device: usize) -> Option<Arc<Id>> {
+        let id = manager().local_ids.find(&LocalId(local_id))?;
+        (id.public.device_key() == device).then_some(id)
+    }
+
+    /// Asks a worker to deliver. The caller has set `delivering`.
+    pub(crate) fn deliver_later(id: Arc<Id>) {
+        // Only one delivery is ever asked for at a time, so the work cannot be queued already.
+        let _ = manager().work().queue().enqueue(id);
+    }
+
+    /// Delivers one event, and leaves the rest to a worker. The caller has set `delivering`.
+    pub(crate) fn deliver_now(id: Arc<Id>) {
+        deliver::one(id);
+    }
+
+    /// Hands the identifier to a consumer, who holds a reference on it from now on.
+    pub(crate) fn own(self: Arc<Self>) -> *mut bindings::ib_cm_id {
+        let id = self.public.as_ptr();
+        let _ = Arc::into_raw(self);
+        id
+    }
+
+    /// Takes back the reference of a consumer who may not use the identifier any more.
+    pub(crate) fn disown(&self) {
+        // SAFETY: `own` made the reference that is taken back; destruction happens once.
+        drop(unsafe { Arc::from_raw(core::ptr::from_ref(self)) });
+    }
+
+    /// Gives the identifier up on behalf of its consumer, who may not use it any more, and waits
+    /// for a running handler. `silent`: see [`Input::Destroy`].
+    pub(crate) fn destroy(id: Arc<Id>, silent: bool) {
+        id.clone().abandon(silent);
+        id.running.wait_for_zero();
+    }
+
+    /// [`Id::destroy`] without the wait, for a handler's own identifier.
+    pub(crate) fn abandon(self: Arc<Self>, silent: bool) {
+        self.act(Input::Destroy { silent }, &mut With::nothing());
+        let mut undelivered = Events::new();
+        {
+            let mut inner = self.lock();
+            core::mem::swap(&mut inner.events, &mut undelivered);
+            inner.events.delivering = undelivered.delivering;
+        }
+        while let Some(event) = undelivered.pop() {
+            if let Event::Arrival(arrival) = event {
+                drop(arrival);
+            }
+        }
+    }
+
+    /// The device has gone: nothing can be sent any more, and nothing of it may be held.
+    pub(crate) fn lose_device(self: &Arc<Self>) {
+        let mut deliver = false;
+        loop {
+            let outcome = self.act(Input::DeviceGone, &mut With::nothing());
+            deliver |= outcome.deliver;
+            if outcome.step.is_none_or(|step| step.timer.is_none()) {
+                break;
+            }
+        }
+        let mut av = Av::empty();
+        let mut inner = self.lock();
+        core::mem::swap(&mut inner.av, &mut av);
+        let alt_av = inner.alt_av.take();
+        drop(inner);
+        // References on GIDs are put outside the lock.
+        drop((av, alt_av));
+        if deliver {
+            Self::deliver_later(self.clone());
+        }
+    }
+
+    /// Leaves the indices that the connection has no more business in. The local ID goes too when
+    /// nobody can use it any more.
+    pub(crate) fn leave_indices(&self, inner: &mut Inner, all: bool) {
+        let conn = inner.conn;
+        let ca_guid = conn.remote_ca_guid;
+        let key = RemoteQpn {
+            qpn: conn.remote_qpn,
+            ca_guid,
+        };
+        inner.remote_qpn.leave(&manager().remote_qpns, key);
+        if !all {
+            return;
+        }
+        let key = RemoteId {
+            id: conn.remote_id,
+            ca_guid,
+        };
+        inner.remote_id.leave(&manager().remote_ids, key);
+        let key = LocalQpn {
+            device: self.public.device_key(),
+            qpn: conn.local_qpn,
+            local_id: conn.local_id,
+        };
+        inner.local_qpn.leave(&manager().local_qpns, key);
+        if let Some(request) = inner.sidr.take() {
+            manager().sidr_requests.remove(&request);
+        }
+        if conn.is_orphan() && conn.state == State::Idle {
+            inner.local_id.leave(&manager().local_ids, LocalId(conn.local_id));
+        }
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Id {
+    fn drop(self: Pin<&mut Self>) {
+        manager().live.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The timer of `id` that was set for `deadline` has run out.
+pub(crate) fn timer_expired(id: &Arc<Id>, deadline: &Deadline) {
+    let mut with = With {
+        deadline: Some(*deadline),
+        ..With::nothing()
+    };
+    let outcome = id.act(Input::Timer, &mut with);
+    if outcome.deliver {
+        Id::deliver_later(id.clone());
+    }
+}
+
+/// What a handler returned, as the kernel's error numbers.
+pub(crate) const HANDLER_OUT_OF_MEMORY: c_int = -(bindings::ENOMEM as c_int);

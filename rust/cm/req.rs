@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Received REQs: from the message to an identifier that a listener is told of.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use super::av::Av;
+use super::deliver::discard;
+use super::id::{
+    Id,
+    Slot, //
+};
+use super::inbox::{
+    Arrival,
+    Request, //
+};
+use super::listen::Listener;
+use super::manager;
+use super::manager::{
+    LocalId,
+    RemoteId,
+    RemoteQpn, //
+};
+use super::receive::{
+    count_duplicate,
+    reject,
+    Mail, //
+};
+use super::rep::{
+    end_stale,
+    enter_both,
+    Holder, //
+};
+use super::send::{
+    reply,
+    Repeat, //
+};
+use super::timers::Timer;
+use crate::rdma::{
+    ah::{
+        AhAttr,
+        AhType, //
+    },
+    log::warn_ratelimited,
+    path::{
+        is_opa_gid,
+        opa_lid,
+        PathRec,
+        PathType, //
+    },
+    trace,
+};
+use ib_cm_proto::state::State;
+use ib_cm_proto::step::DuplicateReq;
+use ib_cm_proto::wire::{
+    Lap,
+    Msg,
+    PathFields,
+    RejReason,
+    Req,
+    ReqEdit,
+    ReqView,
+    LID_PERMISSIVE, //
+};
+
+/// `IB_SA_EQ`: a path record's MTU, rate and life time are exactly as stated.
+const SELECTOR_EXACTLY: u8 = 2;
+
+pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
+    let port = arrival.port.clone();
+    let device = port.device.ib().as_ptr();
+    // What fails before the peer is heard is as good as lost: the peer repeats its REQ.
+    let id = Id::new(device, None, core::ptr::null_mut()).ok()?;
+    prepare(&arrival, &id).ok()?;
+    if let Err(holder) = enter(&arrival, &id) {
+        trace::no_listener_err(id.public.raw());
+        discard(&id);
+        match holder {
+            Holder::OfId(known) => answer_duplicate(&arrival, &known),
+            Holder::OfQpn(known) => {
+                reject(&arrival, Msg::Req, RejReason::STALE_CONN, &[]);
+                end_stale(known);
+            }
+        }
+        return None;
+    }
+    let req = ReqView(arrival.mad.mad());
+    let Some(listener) = Listener::find(port.device.key(), req.service_id()) else {
+        trace::no_listener_err(id.public.raw());
+        reject(&arrival, Msg::Req, RejReason::INVALID_SERVICE_ID, &[]);
+        discard(&id);
+        return None;
+    };
+    match complete(arrival, &id, listener) {
+        Ok(deliver) => deliver.then_some(id),
+        Err(_) => {
+            discard(&id);
+            None
+        }
+    }
+}
+
+/// Notes what the REQ says, and sets aside what the connection will need.
+fn prepare(arrival: &Arrival, id: &Arc<Id>) -> Result {
+    let agents = arrival.port.enter().ok_or(ENODEV)?;
+    let attr = AhAttr::from_mad(&agents.main, &arrival.mad)?;
+    drop(agents);
+    let local_id = Slot::reserve()?;
+    let remote_id = Slot::reserve()?;
+    let remote_qpn = Slot::reserve()?;
+    let local_qpn = Slot::reserve()?;
+    let timer = Timer::reserve()?;
+    let mad = arrival.mad.mad();
+    let req = ReqView(mad);
+    id.public.set_service_id(req.service_id());
+    let mut inner = id.lock();
+    inner.conn.learn_req(req, req.tid());
+    inner.conn.begin_unseen(State::ReqRcvd);
+    inner.av = Av {
+        port: Some(arrival.port.clone()),
+        attr,
+        dlid_datapath: 0,
+        pkey_index: arrival.mad.pkey_index(),
+    };
+    inner.local_id = local_id;
+    inner.remote_id = remote_id;
+    inner.remote_qpn = remote_qpn;
+    inner.local_qpn = local_qpn;
+    inner.timer = timer;
+    id.public.show(&inner.conn);
+    Ok(())
+}
+
+/// Enters the connection in the indices that duplicates and stale connections are found by.
+fn enter(arrival: &Arrival, id: &Arc<Id>) -> core::result::Result<(), Holder> {
+    let req = ReqView(arrival.mad.mad());
+    let ca_guid = req.local_ca_guid();
+    let remote_id = RemoteId {
+        id: req.local_comm_id(),
+        ca_guid,
+    };
+    let remote_qpn = RemoteQpn {
+        qpn: req.local_qpn(),
+        ca_guid,
+    };
+    enter_both(&mut id.lock(), remote_id, remote_qpn, id)
+}
+
+/// The REQ carries the remote ID of a connection that exists (IBA 12.9.8.3).
+fn answer_duplicate(arrival: &Arrival, known: &Arc<Id>) {
+    let req = ReqView(arrival.mad.mad());
+    let conn = known.lock().conn;
+    match conn.duplicate_req(req.local_qpn()) {
+        DuplicateReq::Drop => count_duplicate(arrival),
+        DuplicateReq::Mra => {
+            count_duplicate(arrival);
+            trace::send_dup_req(known.public.raw());
+            // An answer that cannot be sent is as good as lost, and the peer asks again.
+            let _ = reply(arrival, Repeat::Direct, |mad| {
+                conn.mra_message(Msg::Req).emit(mad, &[])
+            });
+        }
+        DuplicateReq::RejStale => {
+            count_duplicate(arrival);
+            trace::send_dup_req(known.public.raw());
+            reject(arrival, Msg::Req, RejReason::STALE_CONN, &[]);
+        }
+        DuplicateReq::RejIdInUse => {
+            reject(arrival, Msg::Req, RejReason::DUPLICATE_LOCAL_COMM_ID, &[]);
+        }
+    }
+}
+
+/// Finds the paths, makes the identifier visible and queues its first event. Returns whether the
+/// caller has to see to delivery.
+fn complete(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result<bool> {
+    let mut request = paths_of_req(&mut arrival, id);
+    request.listener = Some(listener);
+    let (av, alt_av) = address_vectors(&arrival, id, &mut request)?;
+    id.public.inherit(&request.listener.as_ref().ok_or(EINVAL)?.id().public);
+    *arrival.as_mut().project().request = Some(KBox::new(request, GFP_KERNEL)?);
+
+    let mut old_av = av;
+    let mut inner = id.lock();
+    let lives = |path: u8| path.saturating_sub(u8::from(path > 0)).saturating_add(1);
+    let req = ReqView(arrival.mad.mad());
+    // As the peer waits for acknowledgements, so do we; and so long lasts TimeWait.
+    inner.conn.ack_timeout = lives(req.primary_local_ack_timeout());
+    inner.conn.alt_ack_timeout = match &alt_av {
+        Some(_) => lives(req.alternate_local_ack_timeout()),
+        None => 0,
+    };
+    core::mem::swap(&mut inner.av, &mut old_av);
+    inner.alt_av = alt_av;
+    if !inner.conn.show() {
+        // The peer has given up meanwhile, or has lost this connection too.
+        return Err(ECONNREFUSED);
+    }
+    let mut local_id = core::mem::replace(&mut inner.local_id, Slot::None);
+    while local_id.enter(&manager().local_ids, LocalId(inner.conn.local_id), id).is_err() {
+        // After 2^32 identifiers the number may still be in use: take the next one.
+        inner.conn.local_id = manager().next_local_id();
+    }
+    inner.local_id = local_id;
+    id.public.show_local_id(&inner.conn);
+    id.public.show(&inner.conn);
+    // The consumer's reference.
+    let _ = id.clone().own();
+    inner.events.push_arrival(arrival);
+    inner.events.delivering = true;
+    drop(inner);
+    drop(old_av);
+    Ok(true)
+}
+
+/// The address vectors of the paths. Rejects the REQ where there is no way to the peer.
+fn address_vectors(
+    arrival: &Arrival,
+    id: &Arc<Id>,
+    request: &mut Request,
+) -> Result<(Av, Option<KBox<Av>>)> {
+    let attr = id.lock().av.attr.copy();
+    let mut av = match Av::from_path(&mut request.primary, attr.sgid_attr()) {
+        Ok(av) => av,
+        Err(error) => {
+            // IBA 12.6.7.2: the additional information is a GID that would do.
+            let ib = arrival.port.device.ib();
+            match ib.query_gid(arrival.port.number, 0) {
+                Ok(gid) => reject(arrival, Msg::Req, RejReason::INVALID_GID, &gid),
+                Err(_) => reject(arrival, Msg::Req, RejReason::INVALID_GID, &[]),
+            }
+            return Err(error);
+        }
+    };
+    if attr.ah_type() == AhType::Ib {
+        av.dlid_datapath = ReqView(arrival.mad.mad()).primary_local_port_lid();
+    }
+    let alt_av = match &mut request.alternate {
+        None => None,
+        Some(path) => match Av::from_path(path, None) {
+            Ok(av) => Some(KBox::new(av, GFP_KERNEL)?),
+            Err(error) => {
+                let gid = request.primary.sgid();
+                reject(arrival, Msg::Req, RejReason::INVALID_ALT_GID, &gid);
+                return Err(error);
+            }
+        },
+    };
+    Ok((av, alt_av))
+}
+
+/// The paths that a REQ names, seen from our side.
+fn paths_of_req(arrival: &mut Mail, id: &Arc<Id>) -> Request {
+    let attr = id.lock().av.attr.copy();
+    let port = arrival.port.clone();
+    let roce = attr.ah_type() == AhType::Roce;
+    if !roce {
+        fill_in_routed_lids(arrival);
+    }
+    let req = Req::parse(arrival.mad.mad());
+    let mut primary = PathRec::new();
+    match (roce, attr.sgid_attr()) {
+        (true, Some(gid)) => primary.set_path_type_of_gid(gid.gid_type()),
+        _ => set_path_type(&mut primary, arrival, &req.primary.local_port_gid),
+    }
+    fill_path(&mut primary, &req.primary);
+    primary.set_service_id(req.service_id);
+    primary.set_pkey(req.partition_key);
+    primary.set_mtu(req.path_packet_payload_mtu);
+    if primary.path_type() == PathType::Opa {
+        set_opa_lids(&mut primary, &req.primary);
+    } else {
+        primary.set_dlid(arrival.mad.slid());
+        primary.set_slid(req.primary.remote_port_lid.into());
+    }
+    let mut alternate = None;
+    if req.has_alternate_path() {
+        let mut path = PathRec::new();
+        path.set_path_type(primary.path_type());
+        fill_path(&mut path, &req.alternate);
+        path.set_service_id(req.service_id);
+        path.set_pkey(req.partition_key);
+        path.set_mtu(req.path_packet_payload_mtu);
+        set_lids(&mut path, &req.alternate);
+        show_ib_gid(arrival, &mut path);
+        alternate = Some(path);
+    }
+    if let Some(dmac) = attr.dmac() {
+        primary.set_dmac(dmac);
+    }
+    primary.set_hop_limit(attr.hop_limit());
+    show_ib_gid(arrival, &mut primary);
+    let pkey = port.device.ib().cached_pkey(port.number, arrival.mad.pkey_index());
+    let bth_pkey = pkey.unwrap_or_else(|error| {
+        warn_ratelimited!(
+            "port {} has no partition key with index {} of a request ({})\n",
+            port.number,
+            arrival.mad.pkey_index(),
+            error.to_errno()
+        );
+        0
+    });
+    Request {
+        primary,
+        alternate,
+        bth_pkey,
+        listener: None,
+    }
+}
+
+/// Connections between subnets: where the sender could not know a LID, the MAD's own will do.
+fn fill_in_routed_lids(arrival: &mut Mail) {
+    let (slid, sl) = (arrival.mad.slid() as u16, arrival.mad.sl());
+    let path_bits = arrival.mad.dlid_path_bits().into();
+    let mad = arrival.as_mut().project().mad.mad_mut();
+    let Req { primary, alternate, .. } = Req::parse(mad);
+    let mut edit = ReqEdit(mad);
+    if !primary.subnet_local {
+        if primary.local_port_lid == LID_PERMISSIVE {
+            edit.primary_local_port_lid(slid);
+            edit.primary_sl(sl);
+        }
+        if primary.remote_port_lid == LID_PERMISSIVE {
+            edit.primary_remote_port_lid(path_bits);
+        }
+    }
+    if !alternate.subnet_local {
+        if alternate.local_port_lid == LID_PERMISSIVE {
+            edit.alternate_local_port_lid(slid);
+            edit.alternate_sl(sl);
+        }
+        if alternate.remote_port_lid == LID_PERMISSIVE {
+            edit.alternate_remote_port_lid(path_bits);
+        }
+    }
+}
+
+/// The path that a LAP names, seen from our side.
+pub(crate) fn path_of_lap(arrival: &Arrival, id: &Arc<Id>) -> PathRec {
+    let lap = Lap::parse(arrival.mad.mad());
+    let conn = id.lock().conn;
+    let mut path = PathRec::new();
+    set_path_type(&mut path, arrival, &lap.alternate.local_port_gid);
+    fill_path(&mut path, &lap.alternate);
+    path.set_pkey(conn.pkey);
+    path.set_mtu(conn.path_mtu);
+    set_lids(&mut path, &lap.alternate);
+    path
+}
+
+fn set_path_type(path: &mut PathRec, arrival: &Arrival, gid: &[u8; 16]) {
+    let port = &arrival.port;
+    let opa = is_opa_gid(gid) && port.device.ib().cap_opa_ah(port.number);
+    path.set_path_type(if opa { PathType::Opa } else { PathType::Ib });
+}
+
+/// What does not depend on the kind of network. The sender's "local" is our "remote".
+fn fill_path(path: &mut PathRec, fields: &PathFields) {
+    path.set_dgid(fields.local_port_gid);
+    path.set_sgid(fields.remote_port_gid);
+    path.set_flow_label(fields.flow_label);
+    path.set_hop_limit(fields.hop_limit);
+    path.set_traffic_class(fields.traffic_class);
+    path.set_reversible(1);
+    path.set_sl(fields.sl);
+    path.set_mtu_selector(SELECTOR_EXACTLY);
+    path.set_rate_selector(SELECTOR_EXACTLY);
+    path.set_rate(fields.packet_rate);
+    path.set_packet_life_time_selector(SELECTOR_EXACTLY);
+    path.set_packet_life_time(fields.local_ack_timeout.saturating_sub(1));
+    if path.is_roce() {
+        path.forget_route();
+    }
+}
+
+fn set_lids(path: &mut PathRec, fields: &PathFields) {
+    if path.path_type() == PathType::Opa {
+        set_opa_lids(path, fields);
+    } else {
+        path.set_dlid(fields.local_port_lid.into());
+        path.set_slid(fields.remote_port_lid.into());
+    }
+}
+
+fn set_opa_lids(path: &mut PathRec, fields: &PathFields) {
+    path.set_dlid(opa_lid(&fields.local_port_gid));
+    path.set_slid(opa_lid(&fields.remote_port_gid));
+}
+
+/// Consumers such as IPoIB do not understand the GIDs of Omni-Path: shows them the IB one.
+fn show_ib_gid(arrival: &Arrival, path: &mut PathRec) {
+    let port = &arrival.port;
+    let ib = port.device.ib();
+    if !ib.cap_opa_ah(port.number) || !is_opa_gid(&path.sgid()) {
+        return;
+    }
+    match ib.query_gid(port.number, 0) {
+        Ok(gid) => path.set_sgid(gid),
+        Err(error) => warn_ratelimited!(
+            "port {} has no IB GID to show for a request ({})\n",
+            port.number,
+            error.to_errno()
+        ),
+    }
+}

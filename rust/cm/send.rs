@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Sending: buffers, records of sends in flight, and what happens when they end.
+
+use kernel::{
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+};
+
+use super::act::With;
+use super::av::Av;
+use super::id::Id;
+use super::inbox::Arrival;
+use super::manager;
+use super::port::{
+    Agents,
+    Port, //
+};
+use crate::rdma::{
+    ah::AddressHandle,
+    mad::{
+        Agent,
+        Mad,
+        SendBuf,
+        Sent,
+        WcStatus, //
+    },
+    record::{
+        RecordPayload,
+        SendRecord, //
+    },
+    sysfs::CounterGroup,
+    trace, //
+};
+use ib_cm_proto::step::{
+    Flight,
+    Input, //
+};
+use ib_cm_proto::wire::AttrId;
+
+/// What a send in flight carries: whose it is, and what.
+///
+/// The record belongs to the MAD layer's completion and to the identifier; so an adapter that
+/// loses a completion costs memory, and never a process that waits.
+pub(crate) struct Flying {
+    id: Arc<Id>,
+    flight: Flight,
+    status: kernel::sync::atomic::Atomic<u32>,
+}
+
+/// The record of a send in flight.
+pub(crate) type Record = SendRecord<Flying>;
+
+impl Flying {
+    /// A record for a send of `id`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn record(id: Arc<Id>, flight: Flight) -> Result<Arc<Record>> {
+        let status = kernel::sync::atomic::Atomic::new(0);
+        Arc::pin_init(Record::new(Flying { id, flight, status }), GFP_ATOMIC)
+    }
+}
+
+impl RecordPayload for Flying {
+    /// The send has failed: the protocol decides what that means.
+    fn run(record: Arc<Record>) {
+        let mut with = With {
+            status: record.status.load(kernel::sync::atomic::Relaxed),
+            record: Some(record.clone()),
+            ..With::nothing()
+        };
+        let id = record.id.clone();
+        trace::mad_send_err(id.lock().conn.state as u32, with.status);
+        let outcome = id.act(Input::SendError(record.flight), &mut with);
+        forget(&id, &record);
+        if outcome.deliver {
+            Id::deliver_now(id);
+        }
+    }
+}
+
+/// The identifier has no such send in flight any more.
+fn forget(id: &Arc<Id>, record: &Arc<Record>) {
+    let mut done_with = None;
+    let mut inner = id.lock();
+    if inner.record.as_ref().is_some_and(|in_flight| Arc::ptr_eq(in_flight, record)) {
+        done_with = inner.record.take();
+    }
+    drop(inner);
+    drop(done_with);
+}
+
+/// A send is over: counts it, and lets a worker deal with a failure.
+pub(crate) fn completed(port: ArcBorrow<'_, Port>, sent: Sent<Flying>) {
+    if let Some(message) = AttrId::from_raw(sent.attr_id) {
+        port.count(CounterGroup::TxMsgs, message, sent.retries.saturating_add(1));
+        if sent.retries > 0 {
+            port.count(CounterGroup::TxRetries, message, sent.retries);
+        }
+    }
+    let Some(record) = sent.record else {
+        return;
+    };
+    if sent.status == WcStatus::SUCCESS || sent.status == WcStatus::FLUSHED {
+        let id = record.id.clone();
+        forget(&id, &record);
+        return;
+    }
+    record.status.store(sent.status.to_c(), kernel::sync::atomic::Relaxed);
+    // A record completes once, so its work cannot be queued already.
+    let _ = manager().work().queue().enqueue(record);
+}
+
+/// Whether a message says again what was said before, for the counters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// It does not.
+    No,
+    /// It answers a duplicate; counted as C counts it.
+    Direct,
+    /// The module repeats it by its own timer; counted as the MAD layer's repetitions are.
+    Module,
+}
+
+/// A buffer for a message along `av`. Does not sleep.
+///
+/// # Errors
+///
+/// `ENOMEM`, or what the adapter says about the address.
+pub(crate) fn buffer(agent: &Agent<Port>, av: &Av, remote_qpn: u32) -> Result<Outgoing> {
+    let ah = AddressHandle::create(agent, &av.attr, false)?;
+    let mut buf = agent.create_send(remote_qpn, av.pkey_index, false)?;
+    buf.set_ah(ah)?;
+    Ok(Outgoing {
+        buf,
+        hi_tid: agent.hi_tid(),
+    })
+}
+
+/// A buffer for an answer to a MAD, to where it came from. May sleep.
+///
+/// # Errors
+///
+/// `ENOMEM`, or what address resolution says.
+pub(crate) fn reply_buffer(agents: &Agents, arrival: &Arrival) -> Result<Outgoing> {
+    const GENERAL_SERVICES_QP: u32 = 1;
+
+    let agent = &agents.main;
+    let ah = AddressHandle::from_mad(agent, &arrival.mad)?;
+    let mut buf = agent.create_send(GENERAL_SERVICES_QP, arrival.mad.pkey_index(), true)?;
+    buf.set_ah(ah)?;
+    Ok(Outgoing {
+        buf,
+        hi_tid: agent.hi_tid(),
+    })
+}
+
+/// A buffer that is ready to be filled and sent.
+pub(crate) struct Outgoing {
+    buf: SendBuf<Port>,
+    hi_tid: u32,
+}
+
+impl Outgoing {
+    /// The message to fill in.
+    pub(crate) fn mad_mut(&mut self) -> &mut Mad {
+        self.buf.mad_mut()
+    }
+
+    /// The high half of transaction IDs that begin here.
+    pub(crate) fn hi_tid(&self) -> u32 {
+        self.hi_tid
+    }
+
+    /// Sends it, expecting no answer.
+    ///
+    /// # Errors
+    ///
+    /// What the MAD layer says.
+    pub(crate) fn post(mut self, repeat: Repeat) -> Result {
+        match repeat {
+            Repeat::No | Repeat::Module => {}
+            Repeat::Direct => self.buf.set_direct_retry(),
+        }
+        self.buf.post().map_err(|(error, _)| error)
+    }
+
+    /// Sends it, and again every `timeout_ms` as long as no answer comes and `retries` last.
+    ///
+    /// # Errors
+    ///
+    /// What the MAD layer says.
+    pub(crate) fn post_recorded(
+        mut self,
+        record: Arc<Record>,
+        timeout_ms: u32,
+        retries: u8,
+    ) -> Result {
+        self.buf.set_timeout_ms(timeout_ms);
+        self.buf.set_retries(retries.into());
+        record.post(self.buf)
+    }
+}
+
+/// Answers a MAD at once, outside any connection.
+///
+/// # Errors
+///
+/// `EINVAL` when the device goes away, else as [`reply_buffer`] and [`Outgoing::post`].
+pub(crate) fn reply(arrival: &Arrival, repeat: Repeat, fill: impl FnOnce(&mut Mad)) -> Result {
+    let agents = arrival.port.enter().ok_or(EINVAL)?;
+    let mut outgoing = reply_buffer(&agents, arrival)?;
+    fill(outgoing.mad_mut());
+    outgoing.post(repeat)
+}
+
+/// The most messages that one step sends.
+const MOST: usize = 2;
+
+/// Buffers made in advance for the messages of a step.
+pub(crate) struct Mail {
+    buffers: [Option<Result<Outgoing>>; MOST],
+    wanted: usize,
+}
+
+impl Mail {
+    /// For a step that sends nothing.
+    pub(crate) fn empty() -> Self {
+        Mail::new(0)
+    }
+
+    /// For a step that sends `wanted` messages.
+    pub(crate) fn new(wanted: usize) -> Self {
+        Mail {
+            buffers: [None, None],
+            wanted,
+        }
+    }
+
+    /// How many messages there was an attempt to prepare.
+    pub(crate) fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Adds a buffer, or the reason why there is none.
+    pub(crate) fn add(&mut self, buffer: Result<Outgoing>) {
+        if let Some(free) = self.buffers.iter_mut().find(|buffer| buffer.is_none()) {
+            *free = Some(buffer);
+        }
+    }
+
+    /// Fills the next buffer and sends it.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no buffer, or what the MAD layer says.
+    pub(crate) fn post(&mut self, repeat: Repeat, fill: impl FnOnce(&mut Mad, u32)) -> Result {
+        let next = self.buffers.iter_mut().find(|buffer| buffer.is_some());
+        let mut outgoing = next.and_then(Option::take).unwrap_or(Err(EINVAL))?;
+        let hi_tid = outgoing.hi_tid();
+        fill(outgoing.mad_mut(), hi_tid);
+        outgoing.post(repeat)
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The timers of a device: when TimeWaits end and DREQs are repeated.
+//!
+//! All deadlines of a device stand in one tree, and one delayed work serves the earliest. So a
+//! timer costs no more than a node, and device removal can end all of them at once.
+
+use kernel::{
+    prelude::*,
+    rbtree::RBTree,
+    sync::{
+        new_spinlock_irq,
+        Arc,
+        SpinLockIrq, //
+    },
+    time::{
+        msecs_to_jiffies,
+        Delta,
+        Jiffies, //
+    },
+};
+
+use super::id::Id;
+use super::index::Reservation;
+use crate::rdma::clock::now_ns;
+
+/// When, and for which local ID.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Deadline {
+    at_ns: i64,
+    local_id: u32,
+}
+
+/// The timer of one identifier.
+pub(crate) enum Timer {
+    /// No memory was set aside: the identifier has no connection.
+    None,
+    /// Not set; the memory for it waits.
+    Idle(Reservation<Deadline, Arc<Id>>),
+    /// Set.
+    Set(Deadline),
+}
+
+struct Pending {
+    tree: RBTree<Deadline, Arc<Id>>,
+    /// When the work will run next.
+    next_ns: Option<i64>,
+    /// The device goes away: no timer is set any more.
+    closed: bool,
+}
+
+/// All timers of a device.
+#[pin_data]
+pub(crate) struct Timers {
+    #[pin]
+    pending: SpinLockIrq<Pending>,
+}
+
+/// Milliseconds until the work has to run.
+pub(crate) type Milliseconds = u32;
+
+/// A time span in jiffies, at least one.
+pub(crate) fn jiffies(ms: Milliseconds) -> Jiffies {
+    msecs_to_jiffies(ms).max(1)
+}
+
+/// Milliseconds from now until `at_ns`, rounded up.
+fn ms_until(at_ns: i64) -> Milliseconds {
+    let ns = at_ns.saturating_sub(now_ns()).max(0);
+    Milliseconds::try_from(Delta::from_nanos(ns).as_millis_ceil()).unwrap_or(Milliseconds::MAX)
+}
+
+impl Timers {
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            pending <- new_spinlock_irq!(
+                Pending { tree: RBTree::new(), next_ns: None, closed: false },
+                "ib_cm timers"
+            ),
+        })
+    }
+
+    /// Sets `timer`, which belongs to `id` and is protected by its lock. Returns when the work has
+    /// to run, if earlier than it would, or an error when the device goes away.
+    pub(crate) fn set(
+        &self,
+        timer: &mut Timer,
+        id: &Arc<Id>,
+        local_id: u32,
+        delay: Milliseconds,
+    ) -> Result<Option<Milliseconds>> {
+        let at_ns = now_ns().saturating_add(i64::from(delay).saturating_mul(1_000_000));
+        let deadline = Deadline { at_ns, local_id };
+        let mut pending = self.pending.lock();
+        if pending.closed {
+            return Err(ENODEV);
+        }
+        let memory = match core::mem::replace(timer, Timer::None) {
+            Timer::None => return Err(ENOMEM),
+            Timer::Idle(memory) => memory,
+            Timer::Set(old) => {
+                pending.tree.remove_node(&old).ok_or(ENOMEM)?.into_reservation()
+            }
+        };
+        // The key is unique: it carries the local ID, and the identifier has one timer.
+        drop(pending.tree.insert(memory.into_node(deadline, id.clone())));
+        *timer = Timer::Set(deadline);
+        if pending.next_ns.is_some_and(|next| next <= at_ns) {
+            return Ok(None);
+        }
+        pending.next_ns = Some(at_ns);
+        Ok(Some(delay))
+    }
+
+    /// Stops `timer`, which belongs to `_id`: the caller's reference is what makes sure that the
+    /// one which the timer gives up is not the last.
+    pub(crate) fn stop(&self, timer: &mut Timer, _id: &Arc<Id>) {
+        if let Timer::Set(deadline) = *timer {
+            let node = self.pending.lock().tree.remove_node(&deadline);
+            *timer = node.map_or(Timer::None, |node| Timer::Idle(node.into_reservation()));
+        }
+    }
+
+    /// The first identifier whose time is up.
+    pub(crate) fn expired(&self) -> Option<(Deadline, Arc<Id>)> {
+        let now = now_ns();
+        let pending = self.pending.lock();
+        let cursor = pending.tree.cursor_front()?;
+        let (deadline, id) = cursor.current();
+        (deadline.at_ns <= now).then(|| (*deadline, id.clone()))
+    }
+
+    /// When the work has to run again, once no timer has expired. Notes that it will.
+    pub(crate) fn next(&self) -> Option<Milliseconds> {
+        let mut pending = self.pending.lock();
+        let at_ns = pending.tree.cursor_front().map(|cursor| cursor.current().0.at_ns);
+        pending.next_ns = at_ns;
+        at_ns.map(ms_until)
+    }
+
+    /// Sets no timer any more.
+    pub(crate) fn close(&self) {
+        self.pending.lock().closed = true;
+    }
+}
+
+impl Timer {
+    /// Sets memory aside.
+    pub(crate) fn reserve() -> Result<Self> {
+        Ok(Timer::Idle(Reservation::new(GFP_KERNEL)?))
+    }
+
+    /// Whether this is the timer that was set for `deadline`.
+    pub(crate) fn is(&self, deadline: &Deadline) -> bool {
+        matches!(self, Timer::Set(set) if set == deadline)
+    }
+}
