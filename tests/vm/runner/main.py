@@ -44,6 +44,11 @@ def new_run_folder(checkout):
     runs = sorted(name for name in os.listdir(base) if name[0].isdigit())
     for name in runs[:-KEEP_RUNS]:
         shutil.rmtree(os.path.join(base, name), ignore_errors=True)
+    for name in runs:
+        # Left by a run that was killed; no run takes three hours.
+        initrd = os.path.join(base, name, "initrd")
+        if os.path.exists(initrd) and time.time() - os.path.getmtime(initrd) > 3 * 3600:
+            os.unlink(initrd)
     return folder
 
 

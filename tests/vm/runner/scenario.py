@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-HEADER = re.compile(r"^# (title|guests|timeout|cpus|fresh|long|modules|only|memory): *(.*?) *$")
+HEADER = re.compile(r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|memory): *(.*?) *$")
 DEFAULTS = {
     "title": "",
     "guests": "1",
@@ -15,6 +15,7 @@ DEFAULTS = {
     "cpus": "2",
     "fresh": "no",  # yes: in a guest that ran nothing before, and that runs nothing after
     "long": "no",  # yes: only by make test-all, or when it is named
+    "manual": "no",  # yes: only when it is named
     "modules": "",  # of the guests in turn: "test", "c" or "rust"; test is the one under test
     "only": "",  # rust or c: for one module only
     "memory": "2048",  # MiB
@@ -30,6 +31,7 @@ class Scenario:
     cpus: int
     fresh: bool
     long: bool
+    manual: bool
     modules: list
     only: str
     memory: int
@@ -70,6 +72,7 @@ def parse(path):
         cpus=int(fields["cpus"]),
         fresh=fields["fresh"] == "yes",
         long=fields["long"] == "yes",
+        manual=fields["manual"] == "yes",
         modules=modules,
         only=fields["only"],
         memory=int(fields["memory"]),
@@ -84,8 +87,7 @@ def select(folder, patterns, with_long):
         if name.endswith(".sh")
     ]
     if not patterns:
-        return [each for each in scenarios if with_long or not each.long]
-    chosen = [
+        return [each for each in scenarios if not each.manual and (with_long or not each.long)]
+    return [
         each for each in scenarios if any(fnmatch.fnmatch(each.name, glob) for glob in patterns)
     ]
-    return chosen
