@@ -31,6 +31,13 @@ void ib_cm_helper_flush_workqueue(struct workqueue_struct *wq);
 /* print.c */
 bool ib_cm_helper_may_log(void);
 
+/* module.c */
+bool ib_cm_helper_can_wait_for_callers(void);
+void ib_cm_helper_wait_for_callers(void);
+bool ib_cm_helper_module_is_live(void);
+void ib_cm_helper_pin_module(void);
+unsigned int ib_cm_helper_device_users(const struct ib_device *device);
+
 /* params.c */
 extern u32 ib_cm_hold_point;	/* the address on which holds wait */
 

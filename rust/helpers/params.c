@@ -32,7 +32,8 @@ __MODULE_PARM_TYPE(hold_max_ms, "uint");
 MODULE_PARM_DESC(hold_max_ms,
 	"Longest time in ms that a QP in TimeWait is kept from destruction when its process ends (0: never)");
 
-module_param(hold_explicit, bool, 0644);
+/* Decides when a device is added. */
+module_param(hold_explicit, bool, 0444);
 MODULE_PARM_DESC(hold_explicit,
 	"Also hold a QP in TimeWait that a live process destroys by itself (default: off)");
 
@@ -43,5 +44,5 @@ unsigned int ib_cm_helper_hold_max_ms(void)
 
 bool ib_cm_helper_hold_explicit(void)
 {
-	return READ_ONCE(hold_explicit);
+	return hold_explicit;
 }

@@ -26,6 +26,7 @@ use super::{
         LiveDevice,
         Tally, //
     },
+    ufile, //
 };
 
 /// What a client does with devices.
@@ -138,6 +139,7 @@ impl<C: Client> Registration<C> {
         cell.registered
             .cmpxchg(0, 1, ordering::Full)
             .map_err(|_| EBUSY)?;
+        ufile::prepare();
         // SAFETY: Nobody else uses a client that is not registered.
         unsafe { (*cell.client.get()).name = cell.name.as_char_ptr() };
         // SAFETY: The client is a static, filled in, and not registered.
