@@ -55,11 +55,12 @@ pub struct Field {
 macro_rules! message {
     // Where a field stands, checked against its type.
     (@parts $type:ty, $( ($byte:literal, $bit:literal, $width:literal) )+) => {{
-        const PARTS: &[$crate::wire::Bits] =
-            &[$( $crate::wire::Bits::in_message($byte, $bit, $width) ),+];
-        const CAPACITY: u32 = <$type as $crate::wire::field::FieldValue>::CAPACITY;
-        const _: () = {
-            $( assert!($crate::wire::Bits::in_message($byte, $bit, $width).fits(CAPACITY)); )+
+        const PARTS: &[$crate::wire::Bits] = {
+            $( assert!(
+                $crate::wire::Bits::in_message($byte, $bit, $width)
+                    .fits(<$type as $crate::wire::field::FieldValue>::CAPACITY)
+            ); )+
+            &[$( $crate::wire::Bits::in_message($byte, $bit, $width) ),+]
         };
         PARTS
     }};

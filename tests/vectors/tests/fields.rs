@@ -218,6 +218,6 @@ impl Checker {
         };
         let shift: u32 = field.parts[part + 1..].iter().map(|part| part.width).sum();
         let mask = u64::MAX >> (64 - field.parts[part].width);
-        Value::Number(old & !(mask << shift) | (value & mask) << shift)
+        Value::Number((old & !(mask << shift)) | ((value & mask) << shift))
     }
 }
