@@ -81,7 +81,7 @@ impl Header {
             status: FieldValue::read(mad, STATUS),
             class_specific: FieldValue::read(mad, CLASS_SPECIFIC),
             tid: tid(mad),
-            attr_id: attr_id(mad),
+            attr_id: FieldValue::read(mad, ATTR_ID),
             attr_mod: attr_mod(mad),
         }
     }
@@ -102,19 +102,13 @@ impl Header {
 
 /// Reads [`Header::tid`] alone.
 #[inline]
-pub fn tid(mad: &Mad) -> u64 {
+pub(super) fn tid(mad: &Mad) -> u64 {
     FieldValue::read(mad, TID)
-}
-
-/// Reads [`Header::attr_id`] alone.
-#[inline]
-pub fn attr_id(mad: &Mad) -> u16 {
-    FieldValue::read(mad, ATTR_ID)
 }
 
 /// Reads [`Header::attr_mod`] alone.
 #[inline]
-pub fn attr_mod(mad: &Mad) -> u32 {
+pub(super) fn attr_mod(mad: &Mad) -> u32 {
     FieldValue::read(mad, ATTR_MOD)
 }
 
@@ -164,6 +158,12 @@ impl AttrId {
 
     /// Number of messages.
     pub const COUNT: usize = Self::ALL.len();
+
+    /// The message that a MAD of the connection manager holds.
+    #[inline]
+    pub fn of(mad: &Mad) -> Option<Self> {
+        Self::from_raw(FieldValue::read(mad, ATTR_ID))
+    }
 
     /// The message with this attribute ID.
     pub const fn from_raw(raw: u16) -> Option<Self> {
@@ -221,5 +221,7 @@ mod tests {
         ];
         assert_eq!(mad[..25], expected);
         assert_eq!(Header::parse(&mad), header);
+        assert_eq!(AttrId::of(&mad), Some(AttrId::Rep));
+        assert_eq!(AttrId::of(&[0; super::super::MAD_SIZE]), None);
     }
 }
