@@ -146,11 +146,6 @@ impl AhAttr {
         unsafe { Self::from_filled(attr) }
     }
 
-    /// Takes the address and leaves none.
-    pub(crate) fn take(&mut self) -> Self {
-        core::mem::replace(self, Self::empty())
-    }
-
     /// Writes the address for a consumer, who gets no reference: valid as long as `self`.
     pub(crate) fn write_unreferenced(&self, to: &mut bindings::rdma_ah_attr) {
         *to = self.attr;

@@ -96,13 +96,6 @@ impl IbDevice {
         u64::from_be(unsafe { (*self.as_ptr()).node_guid })
     }
 
-    /// The name under `/sys/class/infiniband`.
-    pub(crate) fn name(&self) -> &CStr {
-        // SAFETY: Valid; the name ends in a zero byte. A rename replaces the pointer and frees the
-        // old text, as for every user of dev_name().
-        unsafe { CStr::from_char_ptr(bindings::ib_cm_helper_device_name(self.as_ptr())) }
-    }
-
     /// The numbers of the ports.
     pub(crate) fn ports(&self) -> RangeInclusive<u32> {
         // SAFETY: Valid.

@@ -49,14 +49,6 @@ impl<T> Gate<T> {
         }
     }
 
-    /// A gate that was never open.
-    pub(crate) fn closed() -> Self {
-        Self {
-            state: Atomic::new(CLOSED),
-            value: UnsafeCell::new(None),
-        }
-    }
-
     /// Access to the value, or `None` when the gate is closed. Any context.
     pub(crate) fn enter(&self) -> Option<GateGuard<'_, T>> {
         let mut state = self.state.load(Relaxed);
@@ -78,11 +70,6 @@ impl<T> Gate<T> {
             value,
             _count: count,
         })
-    }
-
-    /// Whether [`enter`](Gate::enter) fails from now on.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.state.load(Acquire) & CLOSED != 0
     }
 
     /// Refuses new guards, waits for those that exist, and returns the value. Only the first call

@@ -130,10 +130,4 @@ impl GidAttr {
         // SAFETY: Never changes.
         GidType::from_c(unsafe { (*self.as_ptr()).gid_type })
     }
-
-    /// The GID.
-    pub(crate) fn gid(&self) -> Gid {
-        // SAFETY: Never changes; any bytes are a GID.
-        unsafe { (*self.as_ptr()).gid.raw }
-    }
 }

@@ -66,8 +66,6 @@ impl WcStatus {
     pub(crate) const SUCCESS: Self = Self(bindings::ib_wc_status_IB_WC_SUCCESS);
     /// Cancelled.
     pub(crate) const FLUSHED: Self = Self(bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR);
-    /// No answer after all retries.
-    pub(crate) const TIMEOUT: Self = Self(bindings::ib_wc_status_IB_WC_RESP_TIMEOUT_ERR);
 
     /// The value for C.
     pub(crate) fn to_c(self) -> bindings::ib_wc_status {
@@ -110,7 +108,7 @@ pub(crate) struct Sent<T: RecordPayload> {
 /// The pointer is a registered agent whose context is the handler.
 pub(crate) struct Agent<H: MadHandler> {
     agent: NonNull<bindings::ib_mad_agent>,
-    handler: Arc<H>,
+    _handler: Arc<H>,
     _lease: Lease,
 }
 
@@ -170,7 +168,7 @@ impl<H: MadHandler> Agent<H> {
         // INVARIANT: Registered, with the handler as context.
         Ok(Self {
             agent: NonNull::new(from_err_ptr(agent)?).ok_or(ENOMEM)?,
-            handler,
+            _handler: handler,
             _lease: device.lease(),
         })
     }
@@ -191,11 +189,6 @@ impl<H: MadHandler> Agent<H> {
     pub(crate) fn port_num(&self) -> u32 {
         // SAFETY: By the type invariant; set at registration.
         u32::from(unsafe { (*self.agent.as_ptr()).port_num })
-    }
-
-    /// Who is told.
-    pub(crate) fn handler(&self) -> &Arc<H> {
-        &self.handler
     }
 
     /// The protection domain in which it sends.
@@ -501,12 +494,6 @@ impl RecvMad {
         unsafe { &mut *(*self.raw()).recv_buf.__bindgen_anon_1.mad.cast() }
     }
 
-    /// The message, for the pointers of an event. Valid until `self` is dropped.
-    pub(crate) fn mad_ptr(&self) -> *mut u8 {
-        // SAFETY: By the type invariant.
-        unsafe { (*self.raw()).recv_buf.__bindgen_anon_1.mad.cast() }
-    }
-
     /// The attribute ID.
     pub(crate) fn attr_id(&self) -> u16 {
         attr_id(self.mad())
@@ -530,16 +517,6 @@ impl RecvMad {
     /// The index of its P_Key.
     pub(crate) fn pkey_index(&self) -> u16 {
         self.wc().pkey_index
-    }
-
-    /// The QP that sent it.
-    pub(crate) fn src_qp(&self) -> u32 {
-        self.wc().src_qp
-    }
-
-    /// Whether it came with a global route header.
-    pub(crate) fn has_grh(&self) -> bool {
-        (self.wc().wc_flags as bindings::ib_wc_flags) & bindings::ib_wc_flags_IB_WC_GRH != 0
     }
 
     /// A hash of the sender's LID and GID: equal for all MADs of one sender to one port.

@@ -71,14 +71,19 @@ unsafe impl Send for PathRec {}
 // SAFETY: Plain data.
 unsafe impl Sync for PathRec {}
 
-/// Getter and setter of a field that needs no conversion.
-macro_rules! byte_fields {
-    ($($(#[$doc:meta])* $name:ident, $set:ident;)*) => {$(
+/// Getters of fields that need no conversion.
+macro_rules! byte_getters {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         pub(crate) fn $name(&self) -> u8 {
             self.0.$name
         }
+    )*};
+}
 
+/// Setters of fields that need no conversion.
+macro_rules! byte_setters {
+    ($($set:ident => $name:ident;)*) => {$(
         #[doc = concat!("Sets `", stringify!($name), "`.")]
         pub(crate) fn $set(&mut self, value: u8) {
             self.0.$name = value;
@@ -100,11 +105,6 @@ impl PathRec {
     pub(crate) unsafe fn from_ptr<'a>(path: *const bindings::sa_path_rec) -> Option<&'a Self> {
         // SAFETY: By the contract of this function; the type is transparent.
         unsafe { path.cast::<Self>().as_ref() }
-    }
-
-    /// The C object.
-    pub(crate) fn raw(&self) -> &bindings::sa_path_rec {
-        &self.0
     }
 
     /// The C object.
@@ -189,15 +189,6 @@ impl PathRec {
         u16::from_be(unsafe { self.0.__bindgen_anon_1.ib.dlid })
     }
 
-    /// The destination MAC address of a RoCE path.
-    pub(crate) fn dmac(&self) -> Option<[u8; 6]> {
-        if !self.is_roce() {
-            return None;
-        }
-        // SAFETY: Any bytes are a MAC address.
-        Some(unsafe { self.0.__bindgen_anon_1.roce.dmac })
-    }
-
     /// Sets the destination MAC address; nothing on other paths.
     pub(crate) fn set_dmac(&mut self, dmac: [u8; 6]) {
         if self.is_roce() {
@@ -235,11 +226,6 @@ impl PathRec {
         self.0.dgid.raw = gid;
     }
 
-    /// The service ID.
-    pub(crate) fn service_id(&self) -> u64 {
-        u64::from_be(self.0.service_id)
-    }
-
     /// Sets the service ID.
     pub(crate) fn set_service_id(&mut self, service_id: u64) {
         self.0.service_id = service_id.to_be();
@@ -265,27 +251,32 @@ impl PathRec {
         self.0.pkey = pkey.to_be();
     }
 
-    byte_fields! {
+    byte_getters! {
         /// The hop limit.
-        hop_limit, set_hop_limit;
+        hop_limit;
         /// The traffic class.
-        traffic_class, set_traffic_class;
-        /// Whether the path can be used in both directions.
-        reversible, set_reversible;
+        traffic_class;
         /// The service level.
-        sl, set_sl;
-        /// How `mtu` is meant.
-        mtu_selector, set_mtu_selector;
+        sl;
         /// The MTU, `enum ib_mtu`.
-        mtu, set_mtu;
-        /// How `rate` is meant.
-        rate_selector, set_rate_selector;
+        mtu;
         /// The packet rate, `enum ib_rate`.
-        rate, set_rate;
-        /// How `packet_life_time` is meant.
-        packet_life_time_selector, set_packet_life_time_selector;
+        rate;
         /// The life time of a packet, as an exponent.
-        packet_life_time, set_packet_life_time;
+        packet_life_time;
+    }
+
+    byte_setters! {
+        set_hop_limit => hop_limit;
+        set_traffic_class => traffic_class;
+        set_reversible => reversible;
+        set_sl => sl;
+        set_mtu_selector => mtu_selector;
+        set_mtu => mtu;
+        set_rate_selector => rate_selector;
+        set_rate => rate;
+        set_packet_life_time_selector => packet_life_time_selector;
+        set_packet_life_time => packet_life_time;
     }
 }
 

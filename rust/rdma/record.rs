@@ -117,11 +117,6 @@ impl<T: RecordPayload> SendRecord<T> {
         }
     }
 
-    /// Whether a buffer is posted.
-    pub(crate) fn is_posted(&self) -> bool {
-        self.posted.lock().is_some()
-    }
-
     /// Ends a posted send soon; its completion says [`FLUSHED`](super::mad::WcStatus::FLUSHED)
     /// unless it was over already. Any context.
     pub(crate) fn cancel(&self) {

@@ -61,12 +61,6 @@ impl Counters {
         }
     }
 
-    /// What was counted.
-    pub(crate) fn read(&self, group: CounterGroup, attr_id: u16) -> isize {
-        self.counter(group, attr_id)
-            .map_or(0, |counter| counter.load(Relaxed))
-    }
-
     fn counter(&self, group: CounterGroup, attr_id: u16) -> Option<&Atomic<isize>> {
         let message = usize::from(attr_id.checked_sub(FIRST_ATTR_ID)?);
         self.0.get(group as usize)?.get(message)

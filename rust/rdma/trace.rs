@@ -12,6 +12,8 @@ pub(crate) type RawCmId = Opaque<bindings::ib_cm_id>;
 macro_rules! id_events {
     ($($name:ident => $call:ident,)*) => {$(
         #[doc = concat!("Event `icm_", stringify!($name), "`.")]
+        // All events of the C module exist, whether or not there is a cause for them here.
+        #[allow(dead_code)]
         #[inline]
         pub(crate) fn $name(id: &RawCmId) {
             // SAFETY: A valid id, of which the event reads a few words if it is on.
@@ -46,9 +48,29 @@ id_events! {
     qp_rts_err => ib_cm_trace_qp_rts_err,
 }
 
+macro_rules! hold_events {
+    ($($name:ident => $call:ident,)*) => {$(
+        #[doc = concat!("Event `icm_", stringify!($name), "`; `qpn` is the local queue pair.")]
+        #[inline]
+        pub(crate) fn $name(id: &RawCmId, qpn: u32) {
+            // SAFETY: A valid id, of which the event reads a few words if it is on.
+            unsafe { bindings::$call(id.get(), qpn) }
+        }
+    )*};
+}
+
+hold_events! {
+    hold => ib_cm_trace_hold,
+    release => ib_cm_trace_release,
+    hold_expired => ib_cm_trace_hold_expired,
+    timewait_exit => ib_cm_trace_timewait_exit,
+}
+
 macro_rules! value_events {
     ($($name:ident($($arg:ident: $type:ty),*) => $call:ident,)*) => {$(
         #[doc = concat!("Event `icm_", stringify!($name), "`.")]
+        // All events of the C module exist, whether or not there is a cause for them here.
+        #[allow(dead_code)]
         #[inline]
         pub(crate) fn $name($($arg: $type),*) {
             // SAFETY: Takes plain values.

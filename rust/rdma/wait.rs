@@ -9,12 +9,7 @@
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Release, //
-    },
-    time::msecs_to_jiffies,
+    time::msecs_to_jiffies, //
 };
 
 use super::bindings;
@@ -74,15 +69,4 @@ pub(crate) fn wake<P: ?Sized>(point: &P) {
 pub(crate) fn wake_at(point: *const c_void) {
     // SAFETY: The point is only an address.
     unsafe { bindings::ib_cm_helper_wake(point.cast_mut()) }
-}
-
-/// Sleeps until another task calls [`clear`] on `flag`.
-pub(crate) fn wait_while_nonzero(flag: &Atomic<u32>) {
-    wait_until(flag, || flag.load(Acquire) == 0);
-}
-
-/// Sets `flag` to zero and wakes who waits for that. Any context.
-pub(crate) fn clear(flag: &Atomic<u32>) {
-    flag.store(0, Release);
-    wake(flag);
 }
