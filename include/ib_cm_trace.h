@@ -148,6 +148,45 @@ TRACE_EVENT(icm_send_rej,
 		  show_ib_cm_rej_reason(__entry->reason))
 );
 
+/*
+ * The hold of a queue pair whose process is gone: taken, let go at the end of TimeWait, or given
+ * up before. timewait_exit comes for every connection, held or not.
+ */
+DECLARE_EVENT_CLASS(icm_hold_class,
+	TP_PROTO(const struct ib_cm_id *cm_id, u32 qpn),
+	TP_ARGS(cm_id, qpn),
+
+	TP_STRUCT__entry(
+		__field(const void *, cm_id)
+		__field(unsigned int, local_id)
+		__field(unsigned int, remote_id)
+		__field(u32, qpn)
+		__field(unsigned long, state)
+	),
+
+	TP_fast_assign(
+		__entry->cm_id = cm_id;
+		__entry->local_id = be32_to_cpu(cm_id->local_id);
+		__entry->remote_id = be32_to_cpu(cm_id->remote_id);
+		__entry->qpn = qpn;
+		__entry->state = cm_id->state;
+	),
+
+	TP_printk("local_id=%u remote_id=%u qpn=%u state=%s",
+		  __entry->local_id, __entry->remote_id, __entry->qpn,
+		  show_ib_cm_state(__entry->state))
+);
+
+#define IB_CM_HOLD_EVENT(name)						\
+	DEFINE_EVENT(icm_hold_class, icm_##name,			\
+		TP_PROTO(const struct ib_cm_id *cm_id, u32 qpn),	\
+		TP_ARGS(cm_id, qpn))
+
+IB_CM_HOLD_EVENT(hold);
+IB_CM_HOLD_EVENT(release);
+IB_CM_HOLD_EVENT(hold_expired);
+IB_CM_HOLD_EVENT(timewait_exit);
+
 /* What happened without an id, for a pair of communication IDs in host order. */
 DECLARE_EVENT_CLASS(icm_local_class,
 	TP_PROTO(unsigned int local_id, unsigned int remote_id),

@@ -36,6 +36,11 @@ void ib_cm_trace_qp_rts_err(const struct ib_cm_id *cm_id);
 
 void ib_cm_trace_send_rej(const struct ib_cm_id *cm_id, enum ib_cm_rej_reason reason);
 
+void ib_cm_trace_hold(const struct ib_cm_id *cm_id, u32 qpn);
+void ib_cm_trace_release(const struct ib_cm_id *cm_id, u32 qpn);
+void ib_cm_trace_hold_expired(const struct ib_cm_id *cm_id, u32 qpn);
+void ib_cm_trace_timewait_exit(const struct ib_cm_id *cm_id, u32 qpn);
+
 void ib_cm_trace_issue_rej(u32 local_id, u32 remote_id);
 void ib_cm_trace_issue_drep(u32 local_id, u32 remote_id);
 void ib_cm_trace_staleconn_err(u32 local_id, u32 remote_id);

@@ -30,6 +30,7 @@ use crate::rdma::{
     sysfs::CounterGroup,
     trace, //
 };
+use ib_cm_proto::state::State;
 use ib_cm_proto::step::{
     Indices,
     Input,
@@ -207,6 +208,7 @@ impl Id {
                 });
             }
         }
+        let was = inner.conn.state;
         inner.conn = next;
         if let (Some(tid), false) = (with.tid, step.unexpected) {
             inner.conn.tid = tid;
@@ -240,6 +242,9 @@ impl Id {
             }
         }
         let repeat = if input == Input::Timer { Repeat::Module } else { Repeat::No };
+        if was == State::Timewait && next.state == State::Idle {
+            trace::timewait_exit(self.public.raw(), next.local_qpn);
+        }
         let sent = self.send_all(&mut inner, &step, with, mail, repeat);
         let port = inner.av.port.clone();
         let deliver = self.conclude(&mut inner, &step, with, port);
@@ -321,12 +326,7 @@ impl Id {
             let set = match (timer, &device) {
                 (Timer::Dreq(ms) | Timer::Timewait(ms), Some(device)) => {
                     let local_id = inner.conn.local_id;
-                    let set = device.timers.set(&mut inner.timer, self, local_id, ms);
-                    set.map(|earlier| {
-                        if let Some(delay) = earlier {
-                            device.run_timers_in(delay);
-                        }
-                    })
+                    device.set_timer(&mut inner.timer, self, local_id, ms)
                 }
                 (Timer::Stop, Some(device)) => {
                     device.timers.stop(&mut inner.timer, self);
@@ -339,6 +339,7 @@ impl Id {
                 while let step @ Step { timer: Some(_), .. } = inner.conn.step(Input::DeviceGone) {
                     self.report(inner, &step, with);
                 }
+                trace::timewait_exit(self.public.raw(), inner.conn.local_qpn);
                 self.leave_indices(inner, true);
             }
         }

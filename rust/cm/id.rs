@@ -60,7 +60,10 @@ use super::timers::{
     Deadline,
     Timer, //
 };
-use crate::rdma::bindings;
+use crate::rdma::{
+    bindings,
+    params::HoldPoint, //
+};
 use ib_cm_proto::connection::Connection;
 use ib_cm_proto::state::State;
 use ib_cm_proto::step::Input;
@@ -385,7 +388,10 @@ impl Id {
             qpn: conn.local_qpn,
             local_id: conn.local_id,
         };
-        inner.local_qpn.leave(&manager().local_qpns, key);
+        if matches!(inner.local_qpn, Slot::Entered) {
+            inner.local_qpn.leave(&manager().local_qpns, key);
+            HoldPoint.wake();
+        }
         if let Some(request) = inner.sidr.take() {
             manager().sidr_requests.remove(&request);
         }

@@ -153,6 +153,17 @@ pub(crate) struct Manager {
     next_service_id: AtomicU64,
     /// Identifiers that exist.
     pub(crate) live: AtomicU32,
+    pub(crate) holds: Holds,
+}
+
+/// How many holds there were.
+pub(crate) struct Holds {
+    /// Begun.
+    pub(crate) taken: AtomicU64,
+    /// Ended as they should, with TimeWait.
+    pub(crate) released: AtomicU64,
+    /// Given up before.
+    pub(crate) expired: AtomicU64,
 }
 
 impl Manager {
@@ -170,6 +181,11 @@ impl Manager {
             next_local_id: AtomicU32::new(random_u32()),
             next_service_id: AtomicU64::new(ASSIGN_SERVICE_ID),
             live: AtomicU32::new(0),
+            holds: Holds {
+                taken: AtomicU64::new(0),
+                released: AtomicU64::new(0),
+                expired: AtomicU64::new(0),
+            },
         }? Error)
     }
 

@@ -21,8 +21,10 @@ mod api;
 mod av;
 mod connect;
 mod count;
+mod debug;
 mod deliver;
 mod event;
+mod hold;
 mod id;
 mod inbox;
 mod index;
@@ -46,6 +48,7 @@ use core::sync::atomic::{
 
 use kernel::prelude::*;
 
+use self::debug::Debug;
 use self::manager::Manager;
 use self::port::Cm;
 use crate::rdma::client::Registration;
@@ -72,6 +75,7 @@ fn refused(refusal: Refusal) -> Error {
 /// The running connection manager.
 pub(crate) struct Module {
     client: Option<Registration<Cm>>,
+    debug: Option<Pin<KBox<Debug>>>,
     manager: Pin<KBox<Manager>>,
 }
 
@@ -84,8 +88,13 @@ impl Module {
     pub(crate) fn start() -> Result<Self> {
         let manager = KBox::pin_init(Manager::new(), GFP_KERNEL)?;
         MANAGER.store((&raw const *manager).cast_mut(), Ordering::Release);
+        let debug = Some(KBox::pin_init(Debug::new(), GFP_KERNEL)?);
         let client = Some(Registration::new()?);
-        Ok(Module { client, manager })
+        Ok(Module {
+            client,
+            debug,
+            manager,
+        })
     }
 }
 
@@ -93,10 +102,11 @@ impl Drop for Module {
     fn drop(&mut self) {
         // Devices go first, and with them sends, timers and received MADs; then their work.
         self.client = None;
+        self.debug = None;
         self.manager.work().flush();
         let live = self.manager.live.load(Ordering::Relaxed);
         if live != 0 {
-            pr_err!("{live} identifiers are left over: a consumer has not destroyed them\n");
+            pr_err!("{live} identifiers are still live at unload: a consumer has not destroyed them\n");
         }
     }
 }

@@ -17,7 +17,11 @@ use kernel::{
     },
 };
 
-use super::id;
+use super::hold::Holder;
+use super::id::{
+    self,
+    Id, //
+};
 use super::inbox::Inbox;
 use super::manager;
 use super::receive;
@@ -28,6 +32,7 @@ use super::send::{
 use super::timers::{
     jiffies,
     Milliseconds,
+    Timer,
     Timers, //
 };
 use crate::rdma::{
@@ -56,6 +61,7 @@ use crate::rdma::{
         CounterGroups,
         Counters, //
     },
+    ufile::TeardownHook,
 };
 use ib_cm_proto::wire::AttrId;
 
@@ -84,9 +90,7 @@ impl WorkItem for Device {
         while let Some((deadline, id)) = device.timers.expired() {
             id::timer_expired(&id, &deadline);
         }
-        if let Some(delay) = device.timers.next() {
-            device.run_timers_in(delay);
-        }
+        device.timers.rearm(|delay| device.run_timers_in(delay));
     }
 }
 
@@ -115,8 +119,24 @@ impl Device {
         self.ib.as_ptr() as usize
     }
 
+    /// Sets the timer of an identifier; see [`Timers::set`].
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` when the device goes away, `ENOMEM` where no memory was set aside.
+    pub(crate) fn set_timer(
+        self: &Arc<Self>,
+        timer: &mut Timer,
+        id: &Arc<Id>,
+        local_id: u32,
+        delay: Milliseconds,
+    ) -> Result {
+        self.timers
+            .set(timer, id, local_id, delay, |delay| self.run_timers_in(delay))
+    }
+
     /// Lets expired timers be served after `delay`.
-    pub(crate) fn run_timers_in(self: &Arc<Self>, delay: Milliseconds) {
+    fn run_timers_in(self: &Arc<Self>, delay: Milliseconds) {
         delayed::schedule(manager().work(), self.clone(), jiffies(delay));
     }
 }
@@ -219,6 +239,8 @@ impl Adapter {
 /// What a device was registered with. Undone by [`Registered::close`].
 pub(crate) struct Registered {
     adapter: Arc<Adapter>,
+    /// Taken away first: holds end before anything else does.
+    hook: SetOnce<Gate<TeardownHook>>,
     counters: KVec<CounterGroups<Port>>,
     /// Ports that the subnet was told of.
     advertised: KVec<u32>,
@@ -235,12 +257,23 @@ impl Registered {
             live.advertise_cm(port.number, true)?;
             self.advertised.push(port.number, GFP_KERNEL)?;
         }
-        manager().add_adapter(self.adapter.clone())
+        manager().add_adapter(self.adapter.clone())?;
+        match TeardownHook::install(live, Arc::new(Holder, GFP_KERNEL)?) {
+            Ok(hook) => {
+                self.hook.populate(Gate::new(hook));
+            }
+            Err(error) => pr_warn!(
+                "queue pairs of dead processes are not held on this kernel ({})\n",
+                error.to_errno()
+            ),
+        }
+        Ok(())
     }
 
     /// Takes everything back: no new work, sends ended, received MADs processed, timers stopped,
     /// connections told.
     fn close(&self, live: &LiveDevice<'_>) {
+        drop(self.hook.as_ref().and_then(Gate::close));
         manager().remove_adapter(&self.adapter);
         for port in self.advertised.iter() {
             // A device that refuses is going anyway.
@@ -287,6 +320,7 @@ impl Client for Cm {
         let mut registered = KBox::new(
             Registered {
                 adapter,
+                hook: SetOnce::new(),
                 counters: KVec::new(),
                 advertised: KVec::new(),
             },

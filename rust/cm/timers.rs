@@ -79,15 +79,20 @@ impl Timers {
         })
     }
 
-    /// Sets `timer`, which belongs to `id` and is protected by its lock. Returns when the work has
-    /// to run, if earlier than it would, or an error when the device goes away.
+    /// Sets `timer`, which belongs to `id` and is protected by its lock. Calls `run_in` if the work
+    /// has to run earlier than it would; not once the timers are closed.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` when the device goes away, `ENOMEM` where no memory was set aside.
     pub(crate) fn set(
         &self,
         timer: &mut Timer,
         id: &Arc<Id>,
         local_id: u32,
         delay: Milliseconds,
-    ) -> Result<Option<Milliseconds>> {
+        run_in: impl FnOnce(Milliseconds),
+    ) -> Result {
         let at_ns = now_ns().saturating_add(i64::from(delay).saturating_mul(1_000_000));
         let deadline = Deadline { at_ns, local_id };
         let mut pending = self.pending.lock();
@@ -104,11 +109,11 @@ impl Timers {
         // The key is unique: it carries the local ID, and the identifier has one timer.
         drop(pending.tree.insert(memory.into_node(deadline, id.clone())));
         *timer = Timer::Set(deadline);
-        if pending.next_ns.is_some_and(|next| next <= at_ns) {
-            return Ok(None);
+        if pending.next_ns.is_none_or(|next| next > at_ns) {
+            pending.next_ns = Some(at_ns);
+            run_in(delay);
         }
-        pending.next_ns = Some(at_ns);
-        Ok(Some(delay))
+        Ok(())
     }
 
     /// Stops `timer`, which belongs to `_id`: the caller's reference is what makes sure that the
@@ -129,12 +134,15 @@ impl Timers {
         (deadline.at_ns <= now).then(|| (*deadline, id.clone()))
     }
 
-    /// When the work has to run again, once no timer has expired. Notes that it will.
-    pub(crate) fn next(&self) -> Option<Milliseconds> {
+    /// Calls `run_in` if timers are set; not once they are closed. For the work, when no timer is
+    /// expired.
+    pub(crate) fn rearm(&self, run_in: impl FnOnce(Milliseconds)) {
         let mut pending = self.pending.lock();
         let at_ns = pending.tree.cursor_front().map(|cursor| cursor.current().0.at_ns);
         pending.next_ns = at_ns;
-        at_ns.map(ms_until)
+        if let (Some(at_ns), false) = (at_ns, pending.closed) {
+            run_in(ms_until(at_ns));
+        }
     }
 
     /// Sets no timer any more.

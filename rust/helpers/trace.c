@@ -42,6 +42,17 @@ void ib_cm_trace_send_rej(const struct ib_cm_id *cm_id, enum ib_cm_rej_reason re
 	trace_icm_send_rej(cm_id, reason);
 }
 
+#define HOLD_CALL(name)							\
+	void ib_cm_trace_##name(const struct ib_cm_id *cm_id, u32 qpn)	\
+	{								\
+		trace_icm_##name(cm_id, qpn);				\
+	}
+
+HOLD_CALL(hold)
+HOLD_CALL(release)
+HOLD_CALL(hold_expired)
+HOLD_CALL(timewait_exit)
+
 #define PAIR_CALL(name)							\
 	void ib_cm_trace_##name(u32 local_id, u32 remote_id)		\
 	{								\

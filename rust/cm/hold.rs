@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The hold: the queue pair of a process that is gone stays until TimeWait has ended.
+//!
+//! IBA 12.9.8.4: a queue pair in TimeWait may not be destroyed or reused. uverbs destroys what a
+//! dead process leaves behind at once; here it is made to wait. First, for all queue pairs of the
+//! file that carry a connection: the queue pair goes to the Error state, in which the adapter
+//! discards what still arrives, and the connection is ended. Then one wait for all of them.
+//!
+//! The number of a queue pair in a REQ or REP is what user space says. So a queue pair is only
+//! touched when the driver says that it is connected to the peer of that connection.
+
+use core::sync::atomic::Ordering;
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use super::act::With;
+use super::id::{
+    Id,
+    Slot, //
+};
+use super::manager;
+use super::manager::LocalQpn;
+use super::timers::Milliseconds;
+use crate::rdma::{
+    log::warn_ratelimited,
+    params,
+    qp::UserQp,
+    trace,
+    ufile::{
+        ClosingFile,
+        DestroyedQp,
+        HoldEnd,
+        TeardownObserver, //
+    },
+};
+use ib_cm_proto::state::State;
+use ib_cm_proto::step::Input;
+use ib_cm_proto::time;
+
+/// The shortest time that a peer gets to answer a DREQ.
+const LEAST_PATIENCE_MS: Milliseconds = 1000;
+
+/// Ends and holds what the processes of a device leave behind.
+pub(crate) struct Holder;
+
+impl TeardownObserver for Holder {
+    fn file_closing(&self, file: &ClosingFile<'_>) {
+        // When the device goes nothing can be sent, and nothing may wait.
+        if file.is_removal() || params::hold_max_ms() == 0 {
+            return;
+        }
+        let mut held = Held::new();
+        file.for_each_qp(|qp| held.take(qp, file.device().as_ptr() as usize));
+        held.end_connections();
+        held.wait(|timeout_ms, done| file.hold(timeout_ms, done));
+    }
+
+    fn qp_destroying(&self, destroyed: &DestroyedQp<'_>) {
+        if params::hold_max_ms() == 0 {
+            return;
+        }
+        let mut held = Held::new();
+        held.take(destroyed.qp, destroyed.qp.device().as_ptr() as usize);
+        held.end_connections();
+        held.wait(|timeout_ms, done| destroyed.hold(timeout_ms, done));
+    }
+}
+
+/// The connections whose queue pairs are held.
+struct Held(KVec<Arc<Id>>);
+
+impl Held {
+    fn new() -> Self {
+        Held(KVec::new())
+    }
+
+    /// Takes the connections of a queue pair, and stops the queue pair if there are any.
+    fn take(&mut self, qp: &UserQp, device: usize) {
+        let qpn = qp.qp_num();
+        let mut from = LocalQpn {
+            device,
+            qpn,
+            local_id: 0,
+        };
+        let mut stopped = false;
+        while let Some((key, id)) = manager().local_qpns.lower_bound(&from) {
+            if key.device != device || key.qpn != qpn {
+                return;
+            }
+            let carries = carries(qp, &id);
+            if carries && !stopped {
+                if let Err(error) = qp.set_error() {
+                    warn_ratelimited!(
+                        "queue pair {} does not go to the Error state ({})\n",
+                        qpn,
+                        error.to_errno()
+                    );
+                }
+                stopped = true;
+            }
+            if carries && self.0.push(id.clone(), GFP_KERNEL).is_ok() {
+                trace::hold(id.public.raw(), qpn);
+                manager().holds.taken.fetch_add(1, Ordering::Relaxed);
+            }
+            let Some(next) = key.local_id.checked_add(1) else {
+                return;
+            };
+            from.local_id = next;
+        }
+    }
+
+    /// Ends the connections: to their consumers it looks like a disconnect.
+    fn end_connections(&self) {
+        for id in &self.0 {
+            let outcome = id.act(Input::Abandoned, &mut With::nothing());
+            if outcome.deliver {
+                Id::deliver_later(id.clone());
+            }
+        }
+    }
+
+    /// Waits until all have left TimeWait, or a peer does not answer.
+    fn wait(mut self, hold: impl Fn(Milliseconds, &mut dyn FnMut() -> bool) -> HoldEnd) {
+        if self.0.is_empty() {
+            return;
+        }
+        let longest = self.0.iter().map(timewait_ms).max().unwrap_or(0);
+        let patience = longest.saturating_mul(2).max(LEAST_PATIENCE_MS);
+        let mut end = hold(patience, &mut || self.release());
+        if end == HoldEnd::TimedOut {
+            // Those that have heard from their peer are in TimeWait, and see it out.
+            let left = params::hold_max_ms().saturating_sub(patience).min(longest);
+            end = hold(left, &mut || self.release() || !self.in_timewait());
+            if self.0.is_empty() {
+                end = HoldEnd::Done;
+            }
+        }
+        if end != HoldEnd::Done {
+            self.give_up();
+        }
+    }
+
+    /// Lets go of those that have left TimeWait. Returns whether none is left.
+    fn release(&mut self) -> bool {
+        // Each is looked at until it has left, not more than that: many wait at once.
+        while let Some(id) = self.0.last() {
+            if is_entered(id) {
+                return false;
+            }
+            if let Some(id) = self.0.pop() {
+                trace::release(id.public.raw(), id.lock().conn.local_qpn);
+                manager().holds.released.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        true
+    }
+
+    fn in_timewait(&self) -> bool {
+        self.0.iter().any(|id| id.lock().conn.state == State::Timewait)
+    }
+
+    /// Lets go of what is left: the queue pairs are destroyed before their time.
+    fn give_up(&self) {
+        for id in &self.0 {
+            let mut inner = id.lock();
+            if !matches!(inner.local_qpn, Slot::Entered) {
+                continue;
+            }
+            let conn = inner.conn;
+            let key = LocalQpn {
+                device: id.public.device_key(),
+                qpn: conn.local_qpn,
+                local_id: conn.local_id,
+            };
+            // uverbs may come back for another pass, which must not wait again.
+            inner.local_qpn.leave(&manager().local_qpns, key);
+            drop(inner);
+            trace::hold_expired(id.public.raw(), conn.local_qpn);
+            manager().holds.expired.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether a queue pair carries the connection of `id`.
+fn carries(qp: &UserQp, id: &Arc<Id>) -> bool {
+    let conn = id.lock().conn;
+    qp.query()
+        .is_ok_and(|info| info.is_connected_type() && info.dest_qp_num == conn.remote_qpn)
+}
+
+/// Whether the queue pair of `id` still has to stay.
+fn is_entered(id: &Arc<Id>) -> bool {
+    matches!(id.lock().local_qpn, Slot::Entered)
+}
+
+fn timewait_ms(id: &Arc<Id>) -> Milliseconds {
+    time::ms_from_iba(id.lock().conn.ack_timeout)
+}
