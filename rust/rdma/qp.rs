@@ -52,8 +52,11 @@ impl UserQp {
     pub(super) unsafe fn from_ptr<'a>(qp: *mut bindings::ib_qp) -> Option<&'a Self> {
         // SAFETY: By the contract of this function; the fields never change.
         let own = !qp.is_null() && unsafe { !(*qp).uobject.is_null() && (*qp).real_qp == qp };
+        if !own {
+            return None;
+        }
         // SAFETY: By the contract of this function; the type is transparent.
-        own.then_some(unsafe { &*qp.cast() })
+        Some(unsafe { &*qp.cast() })
     }
 
     /// The device.
