@@ -18,6 +18,7 @@ use super::id::{
 use super::inbox::Arrival;
 use super::port::{
     Agents,
+    Device,
     Port, //
 };
 use super::send::{
@@ -55,8 +56,8 @@ pub(crate) struct With<'a> {
     pub(crate) tid: Option<u64>,
     /// The send that must be the one in flight.
     pub(crate) record: Option<Arc<Record>>,
-    /// The deadline that the timer must have been set for.
-    pub(crate) deadline: Option<Deadline>,
+    /// The deadline that the timer must have been set for, and the device whose timer it is.
+    pub(crate) deadline: Option<(Deadline, Arc<Device>)>,
     /// How long the peer asks us to wait (IBA time).
     pub(crate) service_timeout: u8,
     /// The address vectors that a LAP brings.
@@ -108,7 +109,7 @@ impl<'a> With<'a> {
         };
         self.peer.is_none_or(|peer| inner.conn.remote_id == peer)
             && self.record.as_ref().is_none_or(same_record)
-            && self.deadline.as_ref().is_none_or(|deadline| inner.timer.is(deadline))
+            && self.deadline.as_ref().is_none_or(|(deadline, _)| inner.timer.is(deadline))
     }
 }
 
@@ -230,10 +231,8 @@ impl Id {
                 }
             }
         }
-        if with.deadline.is_some() {
-            if let Some(port) = inner.av.port.clone() {
-                port.device.timers.stop(&mut inner.timer, self);
-            }
+        if let Some((_, device)) = &with.deadline {
+            device.timers.stop(&mut inner.timer, self);
         }
         if step.cancel {
             done_with = inner.record.take();

@@ -51,6 +51,7 @@ use super::manager::{
     RemoteQpn,
     SidrRequest, //
 };
+use super::port::Device;
 use super::public::{
     Handler,
     Public, //
@@ -409,9 +410,9 @@ impl PinnedDrop for Id {
 }
 
 /// The timer of `id` that was set for `deadline` has run out.
-pub(crate) fn timer_expired(id: &Arc<Id>, deadline: &Deadline) {
+pub(crate) fn timer_expired(device: &Arc<Device>, id: &Arc<Id>, deadline: Deadline) {
     let mut with = With {
-        deadline: Some(*deadline),
+        deadline: Some((deadline, device.clone())),
         ..With::nothing()
     };
     let outcome = id.act(Input::Timer, &mut with);

@@ -88,7 +88,7 @@ impl WorkItem for Device {
 
     fn run(device: Arc<Device>) {
         while let Some((deadline, id)) = device.timers.expired() {
-            id::timer_expired(&id, &deadline);
+            id::timer_expired(&device, &id, deadline);
         }
         device.timers.rearm(|delay| device.run_timers_in(delay));
     }
