@@ -109,7 +109,10 @@ impl<'a> With<'a> {
         };
         self.peer.is_none_or(|peer| inner.conn.remote_id == peer)
             && self.record.as_ref().is_none_or(same_record)
-            && self.deadline.as_ref().is_none_or(|(deadline, _)| inner.timer.is(deadline))
+            && self
+                .deadline
+                .as_ref()
+                .is_none_or(|(deadline, _)| inner.timer.is(deadline))
     }
 }
 
@@ -240,7 +243,11 @@ impl Id {
                 record.cancel();
             }
         }
-        let repeat = if input == Input::Timer { Repeat::Module } else { Repeat::No };
+        let repeat = if input == Input::Timer {
+            Repeat::Module
+        } else {
+            Repeat::No
+        };
         if was == State::Timewait && next.state == State::Idle {
             trace::timewait_exit(self.public.raw(), next.local_qpn);
         }
@@ -282,14 +289,19 @@ impl Id {
         if step.dreq {
             trace::send_dreq(self.public.raw());
             sent = mail.post(repeat, |mad, hi_tid| {
-                conn.dreq_message(tid_of(hi_tid, conn.local_id)).emit(mad, &[])
+                conn.dreq_message(tid_of(hi_tid, conn.local_id))
+                    .emit(mad, &[])
             });
             if let (Ok(()), Repeat::Module, Some(port)) = (sent, repeat, &inner.av.port) {
                 port.count(CounterGroup::TxRetries, AttrId::Dreq, 1);
             }
         }
         if step.drep {
-            let again = if step.duplicate { Repeat::Direct } else { Repeat::No };
+            let again = if step.duplicate {
+                Repeat::Direct
+            } else {
+                Repeat::No
+            };
             if !step.duplicate {
                 trace::send_drep(self.public.raw());
             }
@@ -306,7 +318,11 @@ impl Id {
     }
 
     fn guid_of_device(&self, inner: &Inner) -> [u8; 8] {
-        let guid = inner.av.port.as_ref().map_or(0, |port| port.device.node_guid);
+        let guid = inner
+            .av
+            .port
+            .as_ref()
+            .map_or(0, |port| port.device.node_guid);
         guid.to_be_bytes()
     }
 
@@ -369,7 +385,13 @@ impl Id {
 
 /// How many messages a step sends.
 fn messages(step: &Step) -> usize {
-    let messages = [step.rej.is_some(), step.dreq, step.drep, step.mra.is_some(), step.rtu];
+    let messages = [
+        step.rej.is_some(),
+        step.dreq,
+        step.drep,
+        step.mra.is_some(),
+        step.rtu,
+    ];
     messages.iter().filter(|message| **message).count()
 }
 

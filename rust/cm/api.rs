@@ -109,7 +109,7 @@ check_prototypes! {
 pub(crate) unsafe extern "C" fn ibcm_reject_msg(reason: c_int) -> *const c_char {
     // What does not fit is no reason either.
     let reason = u16::try_from(reason).unwrap_or(u16::MAX);
-    RejReason(reason).text().as_ptr().cast()
+    RejReason(reason).text().as_char_ptr()
 }
 
 /// Makes an identifier for `device`. May sleep. `ENOMEM`.
@@ -311,8 +311,7 @@ pub(crate) unsafe extern "C" fn ib_send_cm_rej(
 ) -> c_int {
     from_result(|| {
         // SAFETY: By this function's contract.
-        let private_data =
-            unsafe { bytes(private_data, private_data_len, Rej::PRIVATE_DATA_LEN)? };
+        let private_data = unsafe { bytes(private_data, private_data_len, Rej::PRIVATE_DATA_LEN)? };
         // SAFETY: By this function's contract.
         let ari = unsafe { bytes(ari, ari_length, INFO_SIZE)? };
         // SAFETY: By this function's contract.

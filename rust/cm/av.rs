@@ -47,7 +47,10 @@ impl Av {
     pub(crate) fn from_path(path: &mut PathRec, attr: Option<&GidAttr>) -> Result<Self> {
         let port = manager().port_of_path(path, attr).ok_or(EINVAL)?;
         let agents = port.enter().ok_or(EINVAL)?;
-        let pkey_index = agents.main.device().find_cached_pkey(port.number, path.pkey())?;
+        let pkey_index = agents
+            .main
+            .device()
+            .find_cached_pkey(port.number, path.pkey())?;
         let attr = AhAttr::from_path(&agents.main, path, attr)?;
         drop(agents);
         Ok(Av {

@@ -51,7 +51,7 @@ use ib_cm_proto::wire::{
 const QPN_MASK: u32 = 0xff_ffff;
 
 /// Upper half of a GID's interface ID that carries a LID of Omni-Path (`OPA_MAKE_ID`).
-const OPA_INTERFACE_ID: u64 = 0x0006_6a << 40;
+const OPA_INTERFACE_ID: u64 = 0x0000_066a << 40;
 
 /// What `ib_send_cm_req` gets.
 pub(crate) struct Request<'a> {
@@ -84,8 +84,16 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
             return Err(EINVAL);
         }
     }
-    id.lock().conn.permits(Call::SendReq).map_err(super::refused)?;
-    let slots = (Slot::reserve()?, Slot::reserve()?, Slot::reserve()?, Timer::reserve()?);
+    id.lock()
+        .conn
+        .permits(Call::SendReq)
+        .map_err(super::refused)?;
+    let slots = (
+        Slot::reserve()?,
+        Slot::reserve()?,
+        Slot::reserve()?,
+        Timer::reserve()?,
+    );
     let mut av = Av::from_path(request.primary, request.attr)?;
     if let Some(outbound) = request.outbound {
         av.dlid_datapath = outbound.ib_dlid();
@@ -116,7 +124,12 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
     let (timeout_ms, retries) = (inner.conn.timeout_ms, inner.conn.max_cm_retries);
     outgoing.post_recorded(record.clone(), timeout_ms, retries)?;
     inner.record = Some(record);
-    (inner.remote_id, inner.remote_qpn, inner.local_qpn, inner.timer) = slots;
+    (
+        inner.remote_id,
+        inner.remote_qpn,
+        inner.local_qpn,
+        inner.timer,
+    ) = slots;
     inner.conn.step(Input::Call(Call::SendReq));
     enter_local_qpn(id, &mut inner);
     id.public.show(&inner.conn);
@@ -256,7 +269,10 @@ pub(crate) fn accept(
     let agents = port.enter().ok_or(EINVAL)?;
     let mut outgoing = send::buffer(&agents.rep, &av, id.public.remote_cm_qpn())?;
     if param.qp_num & !QPN_MASK != 0 {
-        warn_ratelimited!("a queue pair number has 24 bits, but a REP names {:#x}\n", param.qp_num);
+        warn_ratelimited!(
+            "a queue pair number has 24 bits, but a REP names {:#x}\n",
+            param.qp_num
+        );
     }
 
     let mut inner = id.lock();
@@ -331,7 +347,10 @@ pub(crate) fn confirm(id: &Arc<Id>, private_data: &[u8]) -> Result {
     let mut outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn())?;
     let mut inner = id.lock();
     inner.conn.permits(Call::SendRtu).map_err(super::refused)?;
-    inner.conn.rtu_message().emit(outgoing.mad_mut(), private_data);
+    inner
+        .conn
+        .rtu_message()
+        .emit(outgoing.mad_mut(), private_data);
     trace::send_rtu(id.public.raw());
     outgoing.post(Repeat::No)?;
     inner.conn.step(Input::Call(Call::SendRtu));
@@ -376,7 +395,8 @@ fn post_dreq(id: &Arc<Id>, av: &Av, agents: Option<&Agents>, private_data: &[u8]
     inner.conn.permits(Call::SendDreq).map_err(super::refused)?;
     let conn = inner.conn;
     let tid = tid_of(outgoing.hi_tid(), conn.local_id);
-    conn.dreq_message(tid).emit(outgoing.mad_mut(), private_data);
+    conn.dreq_message(tid)
+        .emit(outgoing.mad_mut(), private_data);
     trace::send_dreq(id.public.raw());
     outgoing.post_recorded(record.clone(), conn.timeout_ms, conn.max_cm_retries)?;
     inner.record = Some(record);

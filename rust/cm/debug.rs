@@ -46,6 +46,10 @@ fn show_stats(_: &(), f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let holds = &manager.holds;
     writeln!(f, "ids {}", manager.live.load(Ordering::Relaxed))?;
     writeln!(f, "holds_taken {}", holds.taken.load(Ordering::Relaxed))?;
-    writeln!(f, "holds_released {}", holds.released.load(Ordering::Relaxed))?;
+    writeln!(
+        f,
+        "holds_released {}",
+        holds.released.load(Ordering::Relaxed)
+    )?;
     writeln!(f, "holds_expired {}", holds.expired.load(Ordering::Relaxed))
 }

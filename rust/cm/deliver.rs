@@ -51,7 +51,11 @@ pub(crate) fn one(id: Arc<Id>) {
 fn next(id: &Arc<Id>) -> More {
     let mut event = {
         let mut inner = id.lock();
-        let event = if inner.conn.is_orphan() { None } else { inner.events.pop() };
+        let event = if inner.conn.is_orphan() {
+            None
+        } else {
+            inner.events.pop()
+        };
         match event {
             Some(event) => {
                 // A consumer that destroys the identifier from here on waits for us.
@@ -86,7 +90,10 @@ fn next(id: &Arc<Id>) -> More {
 
 /// Whether the listener that a request came for has been destroyed.
 fn withdrawn(arrival: &Arrival) -> bool {
-    let listener = arrival.request.as_ref().and_then(|request| request.listener.as_ref());
+    let listener = arrival
+        .request
+        .as_ref()
+        .and_then(|request| request.listener.as_ref());
     listener.is_some_and(|listener| listener.is_closed())
 }
 

@@ -68,7 +68,11 @@ impl Events {
     pub(crate) fn push_note(&mut self, report: Report, status: u32) {
         let turn = self.take_turn();
         if let Some(free) = self.notes.iter_mut().find(|note| note.is_none()) {
-            *free = Some(Note { turn, report, status });
+            *free = Some(Note {
+                turn,
+                report,
+                status,
+            });
         }
     }
 

@@ -159,7 +159,9 @@ impl Held {
     }
 
     fn in_timewait(&self) -> bool {
-        self.0.iter().any(|id| id.lock().conn.state == State::Timewait)
+        self.0
+            .iter()
+            .any(|id| id.lock().conn.state == State::Timewait)
     }
 
     /// Lets go of what is left: the queue pairs are destroyed before their time.

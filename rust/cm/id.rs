@@ -397,7 +397,9 @@ impl Id {
             manager().sidr_requests.remove(&request);
         }
         if conn.is_orphan() && conn.state == State::Idle {
-            inner.local_id.leave(&manager().local_ids, LocalId(conn.local_id));
+            inner
+                .local_id
+                .leave(&manager().local_ids, LocalId(conn.local_id));
         }
     }
 }

@@ -99,7 +99,9 @@ impl<K: Key, V: Clone + Unpin> Index<K, V> {
         };
         let (key, value) = cursor.current();
         match from {
-            Some(from) if key == from => cursor.peek_next().map(|(key, value)| (*key, value.clone())),
+            Some(from) if key == from => {
+                cursor.peek_next().map(|(key, value)| (*key, value.clone()))
+            }
             _ => Some((*key, value.clone())),
         }
     }

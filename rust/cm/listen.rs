@@ -97,7 +97,10 @@ fn attempt(id: &Arc<Id>, service_id: u64, memory: Slot<Service>) -> Result<Attem
 /// `EBUSY` where somebody listens already; `ENOMEM`.
 pub(crate) fn listen(id: &Arc<Id>, service_id: u64) -> Result {
     let memory = Slot::reserve_atomic()?;
-    id.lock().conn.permits(Call::Listen).map_err(super::refused)?;
+    id.lock()
+        .conn
+        .permits(Call::Listen)
+        .map_err(super::refused)?;
     match attempt(id, choose(service_id)?, memory)? {
         Attempt::Listening => Ok(()),
         Attempt::Taken(_) => Err(EBUSY),

@@ -224,7 +224,9 @@ impl Manager {
                 continue;
             }
             for known in adapters.iter() {
-                larger.push_within_capacity(known.clone()).map_err(|_| ENOMEM)?;
+                larger
+                    .push_within_capacity(known.clone())
+                    .map_err(|_| ENOMEM)?;
             }
             larger.push_within_capacity(adapter).map_err(|_| ENOMEM)?;
             let smaller = core::mem::replace(&mut *adapters, larger);
@@ -237,7 +239,9 @@ impl Manager {
     /// Forgets an adapter.
     pub(crate) fn remove_adapter(&self, adapter: &Arc<Adapter>) {
         let mut adapters = self.adapters.lock();
-        let at = adapters.iter().position(|known| Arc::ptr_eq(known, adapter));
+        let at = adapters
+            .iter()
+            .position(|known| Arc::ptr_eq(known, adapter));
         let removed = at.map(|at| adapters.remove(at));
         drop(adapters);
         drop(removed);
@@ -246,14 +250,19 @@ impl Manager {
     /// The adapter of an `ib_device`, if it is still there.
     pub(crate) fn adapter(&self, device: usize) -> Option<Arc<Adapter>> {
         let adapters = self.adapters.lock();
-        adapters.iter().find(|adapter| adapter.device.key() == device).cloned()
+        adapters
+            .iter()
+            .find(|adapter| adapter.device.key() == device)
+            .cloned()
     }
 
     /// The port that a path leaves by: that of its GID attribute, else that of any device which
     /// has its source GID (alternate paths, and IB paths without a GRH, come without attribute).
     pub(crate) fn port_of_path(&self, path: &PathRec, attr: Option<&GidAttr>) -> Option<Arc<Port>> {
         if let Some(attr) = attr {
-            return self.adapter(attr.device().as_ptr() as usize)?.port(attr.port_num());
+            return self
+                .adapter(attr.device().as_ptr() as usize)?
+                .port(attr.port_num());
         }
         let adapters = self.adapters.lock();
         for adapter in adapters.iter() {

@@ -106,7 +106,9 @@ impl Drop for Module {
         self.manager.work().flush();
         let live = self.manager.live.load(Ordering::Relaxed);
         if live != 0 {
-            pr_err!("{live} identifiers are still live at unload: a consumer has not destroyed them\n");
+            pr_err!(
+                "{live} identifiers are still live at unload: a consumer has not destroyed them\n"
+            );
         }
     }
 }

@@ -131,8 +131,9 @@ impl Device {
         local_id: u32,
         delay: Milliseconds,
     ) -> Result {
-        self.timers
-            .set(timer, id, local_id, delay, |delay| self.run_timers_in(delay))
+        self.timers.set(timer, id, local_id, delay, |delay| {
+            self.run_timers_in(delay)
+        })
     }
 
     /// Lets expired timers be served after `delay`.
@@ -232,7 +233,10 @@ pub(crate) struct Adapter {
 impl Adapter {
     /// A port, by its number; none where the port does not speak CM.
     pub(crate) fn port(&self, number: u32) -> Option<Arc<Port>> {
-        self.ports.iter().find(|port| port.number == number).cloned()
+        self.ports
+            .iter()
+            .find(|port| port.number == number)
+            .cloned()
     }
 }
 

@@ -22,8 +22,8 @@ use ib_cm_proto::wire::{
     Apr,
     AprView,
     AttrId,
-    Dreq,
     Drep,
+    Dreq,
     Lap,
     Mra,
     MraView,
@@ -120,11 +120,7 @@ impl Asked {
     }
 }
 
-fn present_arrival(
-    shown: &mut bindings::ib_cm_event,
-    id: &Id,
-    arrival: &mut Pin<KBox<Arrival>>,
-) {
+fn present_arrival(shown: &mut bindings::ib_cm_event, id: &Id, arrival: &mut Pin<KBox<Arrival>>) {
     use bindings as b;
 
     let request = Asked::of(arrival);
@@ -132,12 +128,18 @@ fn present_arrival(
     let (event, private_data) = match arrival.message {
         AttrId::Req => {
             shown.param.req_rcvd = present_req(id, arrival, &request);
-            (b::ib_cm_event_type_IB_CM_REQ_RECEIVED, shared(Req::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_REQ_RECEIVED,
+                shared(Req::private_data(mad)),
+            )
         }
         AttrId::Mra => {
             let view = MraView(arrival.mad.mad());
             shown.param.mra_rcvd.service_timeout = view.service_timeout();
-            (b::ib_cm_event_type_IB_CM_MRA_RECEIVED, shared(Mra::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_MRA_RECEIVED,
+                shared(Mra::private_data(mad)),
+            )
         }
         AttrId::Rej => {
             let view = RejView(arrival.mad.mad());
@@ -147,26 +149,50 @@ fn present_arrival(
                 // What consumers copy: never more than there is.
                 ari_length: view.ari().len() as u8,
             };
-            (b::ib_cm_event_type_IB_CM_REJ_RECEIVED, shared(Rej::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_REJ_RECEIVED,
+                shared(Rej::private_data(mad)),
+            )
         }
         AttrId::Rep => {
             shown.param.rep_rcvd = present_rep(id, arrival);
-            (b::ib_cm_event_type_IB_CM_REP_RECEIVED, shared(Rep::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_REP_RECEIVED,
+                shared(Rep::private_data(mad)),
+            )
         }
-        AttrId::Rtu => (b::ib_cm_event_type_IB_CM_RTU_RECEIVED, shared(Rtu::private_data(mad))),
-        AttrId::Dreq => (b::ib_cm_event_type_IB_CM_DREQ_RECEIVED, shared(Dreq::private_data(mad))),
-        AttrId::Drep => (b::ib_cm_event_type_IB_CM_DREP_RECEIVED, shared(Drep::private_data(mad))),
+        AttrId::Rtu => (
+            b::ib_cm_event_type_IB_CM_RTU_RECEIVED,
+            shared(Rtu::private_data(mad)),
+        ),
+        AttrId::Dreq => (
+            b::ib_cm_event_type_IB_CM_DREQ_RECEIVED,
+            shared(Dreq::private_data(mad)),
+        ),
+        AttrId::Drep => (
+            b::ib_cm_event_type_IB_CM_DREP_RECEIVED,
+            shared(Drep::private_data(mad)),
+        ),
         AttrId::SidrReq => {
             shown.param.sidr_req_rcvd = present_sidr_req(id, arrival, &request);
-            (b::ib_cm_event_type_IB_CM_SIDR_REQ_RECEIVED, shared(SidrReq::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_SIDR_REQ_RECEIVED,
+                shared(SidrReq::private_data(mad)),
+            )
         }
         AttrId::SidrRep => {
             shown.param.sidr_rep_rcvd = present_sidr_rep(id, arrival);
-            (b::ib_cm_event_type_IB_CM_SIDR_REP_RECEIVED, shared(SidrRep::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_SIDR_REP_RECEIVED,
+                shared(SidrRep::private_data(mad)),
+            )
         }
         AttrId::Lap => {
             shown.param.lap_rcvd.alternate_path = request.primary;
-            (b::ib_cm_event_type_IB_CM_LAP_RECEIVED, shared(Lap::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_LAP_RECEIVED,
+                shared(Lap::private_data(mad)),
+            )
         }
         AttrId::Apr => {
             let view = AprView(arrival.mad.mad());
@@ -175,7 +201,10 @@ fn present_arrival(
                 apr_info: shared(view.info()),
                 info_len: view.info().len() as u8,
             };
-            (b::ib_cm_event_type_IB_CM_APR_RECEIVED, shared(Apr::private_data(mad)))
+            (
+                b::ib_cm_event_type_IB_CM_APR_RECEIVED,
+                shared(Apr::private_data(mad)),
+            )
         }
     };
     shown.event = event;
@@ -197,7 +226,7 @@ fn present_req(id: &Id, arrival: &Arrival, request: &Asked) -> bindings::ib_cm_r
     param.remote_ca_guid = req.local_ca_guid().to_be();
     param.remote_qkey = req.local_q_key();
     param.remote_qpn = req.local_qpn();
-    param.qp_type = QpType::of_passive_side(req.transport()) as _;
+    param.qp_type = QpType::of_passive_side(req.transport()) as bindings::ib_qp_type;
     param.starting_psn = req.starting_psn();
     param.responder_resources = req.initiator_depth();
     param.initiator_depth = req.responder_resources();

@@ -119,8 +119,8 @@ impl Public {
 
     /// Shows consumers where the connection stands.
     pub(crate) fn show(&self, conn: &Connection) {
-        write!(self.state = conn.state as _);
-        write!(self.lap_state = conn.lap as _);
+        write!(self.state = conn.state as bindings::ib_cm_state);
+        write!(self.lap_state = conn.lap as bindings::ib_cm_lap_state);
         write!(self.remote_id = conn.remote_id.to_be());
     }
 

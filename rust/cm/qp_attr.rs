@@ -77,8 +77,8 @@ fn to_init(id: &Id, inner: &Inner, attr: &mut b::ib_qp_attr) -> Result<c_int> {
     }
     let mut access = b::ib_access_flags_IB_ACCESS_REMOTE_WRITE;
     if conn.responder_resources != 0 {
-        access |= b::ib_access_flags_IB_ACCESS_REMOTE_READ
-            | b::ib_access_flags_IB_ACCESS_REMOTE_ATOMIC;
+        access |=
+            b::ib_access_flags_IB_ACCESS_REMOTE_READ | b::ib_access_flags_IB_ACCESS_REMOTE_ATOMIC;
         let flush = (b::ib_device_cap_flags_IB_DEVICE_FLUSH_GLOBAL
             | b::ib_device_cap_flags_IB_DEVICE_FLUSH_PERSISTENT) as u64;
         let device = inner.av.port.as_ref().map(|port| port.device.ib());
@@ -120,8 +120,8 @@ fn to_rtr(id: &Id, inner: &Inner, attr: &mut b::ib_qp_attr) -> Result<c_int> {
     attr.dest_qp_num = conn.remote_qpn;
     attr.rq_psn = conn.rq_psn;
     if matches!(conn.qp_type, QpType::Rc | QpType::XrcTgt) {
-        mask |= b::ib_qp_attr_mask_IB_QP_MAX_DEST_RD_ATOMIC
-            | b::ib_qp_attr_mask_IB_QP_MIN_RNR_TIMER;
+        mask |=
+            b::ib_qp_attr_mask_IB_QP_MAX_DEST_RD_ATOMIC | b::ib_qp_attr_mask_IB_QP_MIN_RNR_TIMER;
         attr.max_dest_rd_atomic = conn.responder_resources;
         attr.min_rnr_timer = 0;
     }
@@ -141,8 +141,9 @@ fn to_rts(id: &Id, inner: &Inner, attr: &mut b::ib_qp_attr) -> Result<c_int> {
     if conn.lap != LapState::Uninit {
         alternate_path(inner, attr);
         attr.path_mig_state = b::ib_mig_state_IB_MIG_REARM;
-        return Ok((b::ib_qp_attr_mask_IB_QP_ALT_PATH
-            | b::ib_qp_attr_mask_IB_QP_PATH_MIG_STATE) as c_int);
+        return Ok(
+            (b::ib_qp_attr_mask_IB_QP_ALT_PATH | b::ib_qp_attr_mask_IB_QP_PATH_MIG_STATE) as c_int,
+        );
     }
     let mut mask = b::ib_qp_attr_mask_IB_QP_STATE | b::ib_qp_attr_mask_IB_QP_SQ_PSN;
     attr.sq_psn = conn.sq_psn;

@@ -105,7 +105,11 @@ pub(crate) fn reject(arrival: &Arrival, message: Msg, reason: RejReason, ari: &[
     // Both messages begin with the same two IDs.
     let view = RejView(mad);
     // A REQ has no remote ID: there the field is reserved.
-    let remote = if message == Msg::Req { 0 } else { view.remote_comm_id() };
+    let remote = if message == Msg::Req {
+        0
+    } else {
+        view.remote_comm_id()
+    };
     let mut rej = rej_to_stranger(view.tid(), view.local_comm_id(), remote, message, reason);
     rej.set_ari(ari);
     trace::issue_rej(view.local_comm_id(), remote);
@@ -124,7 +128,10 @@ pub(crate) fn reject_withdrawn(arrival: &Arrival) {
 /// Gives a message to the identifier that it is for. Returns the identifier if events wait, and
 /// whether the message was expected.
 fn give(id: Arc<Id>, input: Input, with: &mut With<'_>) -> (Option<Arc<Id>>, Expected) {
-    let port = with.arrival.as_ref().map(|arrival| (arrival.port.clone(), arrival.message));
+    let port = with
+        .arrival
+        .as_ref()
+        .map(|arrival| (arrival.port.clone(), arrival.message));
     let outcome = id.act(input, with);
     let expected = match &outcome.step {
         None => Expected::NotForIt,
@@ -160,7 +167,11 @@ fn mra(arrival: Mail) -> Option<Arc<Id>> {
     let id = named(&arrival, view.remote_comm_id())?;
     let service_timeout = view.service_timeout();
     // As long as no REP has come we do not know the peer's ID.
-    let peer = if message == Msg::Req { 0 } else { view.local_comm_id() };
+    let peer = if message == Msg::Req {
+        0
+    } else {
+        view.local_comm_id()
+    };
     let mut with = With {
         service_timeout,
         ..With::message(arrival, peer)
@@ -189,7 +200,11 @@ fn rej(arrival: Mail) -> Option<Arc<Id>> {
     } else {
         (named(&arrival, view.remote_comm_id())?, sender)
     };
-    let (deliver, expected) = give(id.clone(), Input::Rej(reason), &mut With::message(arrival, peer));
+    let (deliver, expected) = give(
+        id.clone(),
+        Input::Rej(reason),
+        &mut With::message(arrival, peer),
+    );
     if expected == Expected::No {
         trace::rej_unknown_err(id.public.raw());
     }
@@ -206,7 +221,11 @@ fn rtu(arrival: Mail) -> Option<Arc<Id>> {
 fn dreq(arrival: Mail) -> Option<Arc<Id>> {
     let mad = arrival.mad.mad();
     let view = DreqView(mad);
-    let (local, remote, qpn) = (view.remote_comm_id(), view.local_comm_id(), view.remote_qpn_eecn());
+    let (local, remote, qpn) = (
+        view.remote_comm_id(),
+        view.local_comm_id(),
+        view.remote_qpn_eecn(),
+    );
     let Some(id) = named(&arrival, local) else {
         drep_again(&arrival);
         return None;

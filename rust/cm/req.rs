@@ -179,7 +179,8 @@ fn complete(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result<bool>
     let mut request = paths_of_req(&mut arrival, id);
     request.listener = Some(listener);
     let (av, alt_av) = address_vectors(&arrival, id, &mut request)?;
-    id.public.inherit(&request.listener.as_ref().ok_or(EINVAL)?.id().public);
+    id.public
+        .inherit(&request.listener.as_ref().ok_or(EINVAL)?.id().public);
     *arrival.as_mut().project().request = Some(KBox::new(request, GFP_KERNEL)?);
 
     let mut old_av = av;
@@ -199,7 +200,10 @@ fn complete(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result<bool>
         return Err(ECONNREFUSED);
     }
     let mut local_id = core::mem::replace(&mut inner.local_id, Slot::None);
-    while local_id.enter(&manager().local_ids, LocalId(inner.conn.local_id), id).is_err() {
+    while local_id
+        .enter(&manager().local_ids, LocalId(inner.conn.local_id), id)
+        .is_err()
+    {
         // After 2^32 identifiers the number may still be in use: take the next one.
         inner.conn.local_id = manager().next_local_id();
     }
@@ -292,7 +296,10 @@ fn paths_of_req(arrival: &mut Mail, id: &Arc<Id>) -> Request {
     }
     primary.set_hop_limit(attr.hop_limit());
     show_ib_gid(arrival, &mut primary);
-    let pkey = port.device.ib().cached_pkey(port.number, arrival.mad.pkey_index());
+    let pkey = port
+        .device
+        .ib()
+        .cached_pkey(port.number, arrival.mad.pkey_index());
     let bth_pkey = pkey.unwrap_or_else(|error| {
         warn_ratelimited!(
             "port {} has no partition key with index {} of a request ({})\n",
@@ -315,7 +322,9 @@ fn fill_in_routed_lids(arrival: &mut Mail) {
     let (slid, sl) = (arrival.mad.slid() as u16, arrival.mad.sl());
     let path_bits = arrival.mad.dlid_path_bits().into();
     let mad = arrival.as_mut().project().mad.mad_mut();
-    let Req { primary, alternate, .. } = Req::parse(mad);
+    let Req {
+        primary, alternate, ..
+    } = Req::parse(mad);
     let mut edit = ReqEdit(mad);
     if !primary.subnet_local {
         if primary.local_port_lid == LID_PERMISSIVE {

@@ -87,7 +87,11 @@ impl RecordPayload for Flying {
 fn forget(id: &Arc<Id>, record: &Arc<Record>) {
     let mut done_with = None;
     let mut inner = id.lock();
-    if inner.record.as_ref().is_some_and(|in_flight| Arc::ptr_eq(in_flight, record)) {
+    if inner
+        .record
+        .as_ref()
+        .is_some_and(|in_flight| Arc::ptr_eq(in_flight, record))
+    {
         done_with = inner.record.take();
     }
     drop(inner);
@@ -97,7 +101,11 @@ fn forget(id: &Arc<Id>, record: &Arc<Record>) {
 /// A send is over: counts it, and lets a worker deal with a failure.
 pub(crate) fn completed(port: ArcBorrow<'_, Port>, sent: Sent<Flying>) {
     if let Some(message) = AttrId::from_raw(sent.attr_id) {
-        port.count(CounterGroup::TxMsgs, message, sent.retries.saturating_add(1));
+        port.count(
+            CounterGroup::TxMsgs,
+            message,
+            sent.retries.saturating_add(1),
+        );
         if sent.retries > 0 {
             port.count(CounterGroup::TxRetries, message, sent.retries);
         }
@@ -110,7 +118,9 @@ pub(crate) fn completed(port: ArcBorrow<'_, Port>, sent: Sent<Flying>) {
         forget(&id, &record);
         return;
     }
-    record.status.store(sent.status.to_c(), kernel::sync::atomic::Relaxed);
+    record
+        .status
+        .store(sent.status.to_c(), kernel::sync::atomic::Relaxed);
     // A record completes once, so its work cannot be queued already.
     let _ = manager().work().queue().enqueue(record);
 }

@@ -79,7 +79,10 @@ pub(crate) fn ask(
     id.public.set_service_id(question.service_id);
     inner.conn.timeout_ms = question.timeout_ms;
     inner.conn.max_cm_retries = question.max_cm_retries;
-    let sent = inner.conn.permits(Call::SendSidrReq).map_err(super::refused);
+    let sent = inner
+        .conn
+        .permits(Call::SendSidrReq)
+        .map_err(super::refused);
     let sent = sent.and(outgoing).and_then(|mut outgoing| {
         let tid = super::act::tid_of(outgoing.hi_tid(), inner.conn.local_id);
         let message = SidrReq {
@@ -155,14 +158,20 @@ impl Answer<'_> {
 pub(crate) fn answer(id: &Arc<Id>, answer: &Answer<'_>) -> Result {
     let av = {
         let inner = id.lock();
-        inner.conn.permits(Call::SendSidrRep).map_err(super::refused)?;
+        inner
+            .conn
+            .permits(Call::SendSidrRep)
+            .map_err(super::refused)?;
         inner.av.duplicate()
     };
     let port = av.port.as_ref().ok_or(EINVAL)?;
     let agents = port.enter().ok_or(EINVAL)?;
     let mut outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn())?;
     let mut inner = id.lock();
-    inner.conn.permits(Call::SendSidrRep).map_err(super::refused)?;
+    inner
+        .conn
+        .permits(Call::SendSidrRep)
+        .map_err(super::refused)?;
     let conn = inner.conn;
     let message = answer.message(conn.tid, conn.remote_id, id.public.service_id());
     message.emit(outgoing.mad_mut(), answer.private_data);
@@ -208,7 +217,11 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
         };
         id.public.set_service_id(req.service_id());
         id.public.show(&inner.conn);
-        if manager().sidr_requests.insert(key, id.clone(), memory).is_err() {
+        if manager()
+            .sidr_requests
+            .insert(key, id.clone(), memory)
+            .is_err()
+        {
             drop(inner);
             count_duplicate(&arrival);
             return None;
@@ -234,7 +247,11 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
 fn show(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result {
     let port = &arrival.port;
     let pkey_index = arrival.mad.pkey_index();
-    let bth_pkey = port.device.ib().cached_pkey(port.number, pkey_index).unwrap_or(0);
+    let bth_pkey = port
+        .device
+        .ib()
+        .cached_pkey(port.number, pkey_index)
+        .unwrap_or(0);
     id.public.inherit(&listener.id().public);
     let request = Request {
         primary: PathRec::new(),

@@ -102,9 +102,11 @@ impl Timers {
         let memory = match core::mem::replace(timer, Timer::None) {
             Timer::None => return Err(ENOMEM),
             Timer::Idle(memory) => memory,
-            Timer::Set(old) => {
-                pending.tree.remove_node(&old).ok_or(ENOMEM)?.into_reservation()
-            }
+            Timer::Set(old) => pending
+                .tree
+                .remove_node(&old)
+                .ok_or(ENOMEM)?
+                .into_reservation(),
         };
         // The key is unique: it carries the local ID, and the identifier has one timer.
         drop(pending.tree.insert(memory.into_node(deadline, id.clone())));
@@ -138,7 +140,10 @@ impl Timers {
     /// expired.
     pub(crate) fn rearm(&self, run_in: impl FnOnce(Milliseconds)) {
         let mut pending = self.pending.lock();
-        let at_ns = pending.tree.cursor_front().map(|cursor| cursor.current().0.at_ns);
+        let at_ns = pending
+            .tree
+            .cursor_front()
+            .map(|cursor| cursor.current().0.at_ns);
         pending.next_ns = at_ns;
         if let (Some(at_ns), false) = (at_ns, pending.closed) {
             run_in(ms_until(at_ns));
