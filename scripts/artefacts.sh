@@ -20,6 +20,6 @@ fi
 set_kernel_names() {
 	debs=$cache/kernel-debs-$(key "$kernel_release" "$kernel_package_version" "recipe 1")
 	kernel=$cache/kernel-$kernel_release-$(key "${debs##*/}" "${build_root##*/}" "recipe 1")
-	guest=$cache/guest-$kernel_release-$(key "${debs##*/}" "$suite" $guest_packages "recipe 1")
+	guest=$cache/guest-$kernel_release-$(key "${debs##*/}" "$suite" $guest_packages "recipe 2")
 }
 set_kernel_names

@@ -42,6 +42,9 @@ logged() {
 	if ! "$@" >"$log" 2>&1 </dev/null; then
 		printf -- '--- the end of %s:\n' "$log" >&2
 		tail -n 25 "$log" >&2
+		if grep -qE 'Could not resolve|Failed to fetch|Unable to connect|Temporary failure|Connection timed out' "$log"; then
+			die "no Debian mirror can be reached ($what): check the network, the proxy and apt's sources, then run the same command again. The whole log is $log"
+		fi
 		die "failed: $what. The whole log is $log; run the same command again to resume"
 	fi
 	say "  done in $((SECONDS - start)) s"

@@ -212,6 +212,7 @@ unload_stack() {
 	echo 0 >$TRACING/tracing_on 2>/dev/null
 	rdma link delete rxe0 2>/dev/null
 	ip link delete v0 2>/dev/null
+	[ ! -d /sys/module/ib_cm_api_test ] || rmmod ib_cm_api_test
 	# What stands on ib_cm first. An unanswered DREQ holds a module for about 6 s.
 	for module in nvme_rdma nvmet_rdma rpcrdma rds_rdma ib_isert ib_iser ib_srpt ib_srp ib_ipoib \
 		rdma_ucm rdma_cm iw_cm ib_cm ib_umad rdma_rxe ib_uverbs ib_uverbs_support \

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 
+import api_module
+
 
 def build_id(path):
     notes = subprocess.run(
@@ -33,11 +35,12 @@ class Image:
         vm = os.path.join(tree, "vm")
         source = os.path.join(checkout, "tests", "vm")
         os.makedirs(vm)
-        for name in ("lib.sh", "guest/init"):
+        for name in ("lib.sh", "crash.sh", "guest/init"):
             shutil.copy2(os.path.join(source, name), vm)
         os.chmod(os.path.join(vm, "init"), 0o755)
         shutil.copytree(os.path.join(source, "scenarios"), os.path.join(vm, "scenarios"))
         shutil.copytree(build_tools(source, checkout), os.path.join(vm, "tools"))
+        api_module.add(checkout, vm)
         for kind, path in modules.items():
             folder = os.path.join(vm, "modules", kind)
             os.makedirs(folder)

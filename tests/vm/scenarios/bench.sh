@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: connection rate and memory of both modules, alternating in one boot
-# timeout: 1500
+# timeout: 3000
 # manual: yes
 
 . /vm/lib.sh
@@ -54,7 +54,7 @@ for run in $(seq $RUNS); do
 		[ $run -gt 3 ] || memory
 		unload_stack || bail "the $MODULE_KIND module does not unload"
 	done
-	say "  run $run of $RUNS: $(tail -n 6 $RUN/results | grep rate | cut -d' ' -f2- | tr '\n' ';')"
+	say "  run $run of $RUNS, ms: $(tail -n 6 $RUN/results | awk '$1 == "rate" { printf "%s %s %d  ", $2, $3, $4 / 1000 }')"
 done
 python3 /vm/tools/bench_stats.py <$RUN/results >$RUN/summary
 check "statistics" [ $? = 0 ]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+# title: SIGKILL of an rping client, then of a server, in the middle of traffic
+# cpus: 1
+# timeout: 90
+
+. /vm/lib.sh
+. /vm/crash.sh
+
+load_stack
+setup_rxe
+
+# Kills the one that is named, while the two exchange data.
+round() {
+	background server rping -s -a $SELF -p 7174
+	wait_for 10 listening 7174 || bail "rping does not listen"
+	oracle_on
+	background client rping -c -a $SELF -p 7174 -C 1000000
+	wait_for 10 seen icm_send_rtu || bail "no connection"
+	wait_for 10 busy || bail "no traffic"
+	kill_victim "$1"
+	check "the peer of the $1 notices" wait_for 10 seen icm_send_drep
+	stop server
+	stop client
+	judge
+	expect_kept "QP of the $1" 1
+}
+
+busy() {
+	[ "$(cat $PORT/hw_counters/sent_pkts)" -gt $((sent + 100)) ]
+}
+
+for who in client server; do
+	sent=$(cat $PORT/hw_counters/sent_pkts)
+	round $who
+done
