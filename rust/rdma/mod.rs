@@ -15,17 +15,12 @@ pub(crate) mod gid;
 mod layout;
 pub(crate) mod log;
 pub(crate) mod mad;
+pub(crate) mod params;
 pub(crate) mod path;
+pub(crate) mod qp;
 pub(crate) mod record;
 pub(crate) mod sysfs;
 pub(crate) mod trace;
+pub(crate) mod ufile;
 pub(crate) mod wait;
 pub(crate) mod workqueue;
-
-// For the hold of queue pairs in TimeWait, which is not there yet.
-#[allow(dead_code)]
-pub(crate) mod params;
-#[allow(dead_code)]
-pub(crate) mod qp;
-#[allow(dead_code)]
-pub(crate) mod ufile;
