@@ -152,9 +152,15 @@ impl Connection {
         self.orphan
     }
 
+    /// Whether the consumer has been told of an error or a REJ, so that only TIMEWAIT_EXIT may
+    /// follow.
+    pub fn is_reported(&self) -> bool {
+        self.reported
+    }
+
     /// Whether the module repeats this connection's DREQ by its own timer.
     pub fn is_ending(&self) -> bool {
-        self.ending
+        self.ending && self.state == State::DreqSent
     }
 
     /// Whether the protocol still needs the identifier after its consumer has given it up.
@@ -387,6 +393,10 @@ impl Connection {
     }
 
     fn rtu(&mut self) -> Step {
+        // C has forgotten an identifier that is destroyed, and counts nothing for it.
+        if self.orphan {
+            return Step::unexpected();
+        }
         if !matches!(self.state, State::RepSent | State::MraRepRcvd) {
             return Step::duplicate();
         }
@@ -422,7 +432,9 @@ impl Connection {
             _ => return Step::unexpected(),
         }
         if self.ending || self.orphan || self.reported {
-            // Nobody will answer for us.
+            // Nobody will answer for us. Where the identifier is destroyed C knows it no more, and
+            // counts the DREQ as a repeated one.
+            step.duplicate = self.orphan;
             self.report(Report::Message, &mut step);
             self.enter_timewait(&mut step);
             step.drep = true;
