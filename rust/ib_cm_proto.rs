@@ -14,6 +14,8 @@
 
 #[path = "proto/connection.rs"]
 pub mod connection;
+#[path = "proto/lookup.rs"]
+pub mod lookup;
 #[path = "proto/messages.rs"]
 pub mod messages;
 #[path = "proto/state.rs"]

@@ -1,0 +1,1028 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Consumers: they keep the rules of the interface, and within them do whatever they like.
+
+use ib_cm_proto::connection::QpType;
+use ib_cm_proto::state::State;
+use ib_cm_proto::wire::RejReason;
+use ib_cm_proto::wire::Rep;
+use ib_cm_proto::wire::RepView;
+use ib_cm_proto::wire::Req;
+use ib_cm_proto::wire::ReqView;
+use ib_cm_proto::wire::SidrStatus;
+
+use crate::calls::Reply;
+use crate::calls::Request;
+use crate::calls::NO_MEMORY;
+use crate::checker::Kind;
+use crate::cm::Event;
+use crate::fx::Arrival;
+use crate::fx::Lid;
+use crate::fx::Place;
+use crate::fx::Time;
+use crate::fx::Uid;
+use crate::qp::Data;
+use crate::say;
+use crate::seen::Mark;
+use crate::world::lid;
+use crate::world::Phase;
+use crate::world::World;
+
+/// The service that consumers offer.
+pub const SERVICE: u64 = 0x1000;
+
+/// A service that nobody offers.
+const NO_SUCH_SERVICE: u64 = 0x2000;
+
+/// What a consumer does after a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Later {
+    /// `ib_send_cm_rep`.
+    Accept,
+    /// `ib_send_cm_rej`.
+    Reject,
+    /// `ib_send_cm_rtu`.
+    Confirm,
+    /// `ib_send_cm_dreq`.
+    Disconnect,
+    /// `ib_send_cm_drep`.
+    ConfirmDisconnect,
+    /// `ib_destroy_cm_id`.
+    Destroy,
+    /// TIMEWAIT_EXIT should have come by now.
+    GiveUp,
+    /// The identifier is used again.
+    Reuse,
+}
+
+/// Things that consumers and the world do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AppTask {
+    /// A process looks for something to do.
+    Tick(usize, Uid),
+    /// A consumer goes on.
+    Later(usize, Uid, Later),
+    /// A handler returns, after it has destroyed another identifier.
+    Returns(usize, Uid, i32, Option<Uid>),
+    /// A queue pair sends a packet.
+    Data(usize, Uid),
+    /// A packet arrives.
+    DataArrives(Data),
+    /// A queue pair is not needed any more.
+    FreeQp(usize, Uid),
+    /// A process crashes.
+    CrashAny(usize),
+    /// The kernel closes the next file of a process.
+    Close(usize, Uid),
+    /// Holds may end.
+    HoldEnds,
+    /// A host loses its power.
+    PowerOff(usize),
+    /// A host is up again.
+    PowerOn(usize),
+    /// A device goes away.
+    Unplug(Place),
+    /// A device is there again.
+    Plug(Place),
+    /// Two hosts cannot reach each other any more.
+    Part(usize, usize),
+    /// Two hosts can reach each other again.
+    Join(usize, usize),
+    /// A listener is destroyed and made again.
+    Relisten(usize),
+    /// Somebody sends a MAD to a host that makes no sense, or looks as if it did.
+    Forge(usize, u64),
+    /// Nothing goes wrong any more.
+    Calm,
+    /// A peer tries to connect.
+    Probe(Uid),
+    /// Everybody goes home.
+    Closing,
+}
+
+/// An identifier, as its consumer sees it.
+#[derive(Clone, Debug)]
+pub struct Conn {
+    /// The identifier.
+    pub uid: Uid,
+    /// Its process.
+    pub pid: Uid,
+    /// Its device.
+    pub dev: usize,
+    /// Whether it asks.
+    pub active: bool,
+    /// Whether it listens.
+    pub listens: bool,
+    /// Its queue pair.
+    pub qp: Option<Uid>,
+    /// The REQ or REP: whose queue pair it names.
+    pub named: Option<(Lid, u32, Uid)>,
+    /// Data may flow.
+    pub up: bool,
+    /// It has heard that it is over.
+    pub over: bool,
+    /// Its handler runs, with this event.
+    pub event: Option<Event>,
+    /// It has been destroyed, and the call waits for a handler.
+    pub destroyed: bool,
+    /// Its time is up after this many more uses.
+    pub uses: u32,
+    /// The probe that it belongs to.
+    pub probe: Option<Uid>,
+}
+
+/// A peer that has to connect.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    from: Place,
+    to: Lid,
+    attempts: u32,
+}
+
+/// The most attempts that a peer may need once nothing goes wrong any more.
+const MOST_ATTEMPTS: u32 = 40;
+
+fn token_of(bytes: &[u8]) -> Uid {
+    bytes
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+impl World {
+    pub(crate) fn track(&mut self, host: usize, uid: Uid, pid: Uid, dev: usize, active: bool) {
+        let conn = Conn {
+            uid,
+            pid,
+            dev,
+            active,
+            listens: false,
+            qp: None,
+            named: None,
+            up: false,
+            over: false,
+            event: None,
+            destroyed: false,
+            uses: 2,
+            probe: None,
+        };
+        self.hosts[host].conns.insert(uid, conn);
+        if let Some(process) = self.hosts[host].procs.get_mut(&pid) {
+            process.conns.insert(uid);
+        }
+    }
+
+    /// A process listens.
+    pub fn listen(&mut self, host: usize, dev: usize, pid: Uid) {
+        let fx = &mut self.fx;
+        let fails = core::mem::take(&mut fx.allocation_fails);
+        let cm = &mut self.hosts[host].cm;
+        let uid = cm.create(dev, fx);
+        let listens = uid.is_some_and(|uid| cm.listen(uid, SERVICE, fx).is_ok());
+        fx.allocation_fails = fails;
+        let Some(uid) = uid else {
+            return;
+        };
+        self.track(host, uid, pid, dev, false);
+        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
+            conn.listens = listens;
+        }
+        if !listens {
+            self.destroy(host, uid);
+        }
+    }
+
+    /// A listener is destroyed and another takes its place.
+    pub fn change_listener(&mut self, host: usize) {
+        let conns = &self.hosts[host].conns;
+        let listener = conns.values().find(|conn| conn.listens && !conn.destroyed);
+        let Some((uid, dev)) = listener.map(|conn| (conn.uid, conn.dev)) else {
+            return;
+        };
+        self.fx.seen.mark(Mark::ListenerDestroyed);
+        self.destroy(host, uid);
+        self.relisten(host, dev);
+    }
+
+    fn is_calm(&self) -> bool {
+        self.phase != Phase::Faulty
+    }
+
+    /// A while, as consumers go.
+    fn while_(&mut self) -> Time {
+        let life = self.config.life_us();
+        let most = if self.fx.rng.chance(8000) {
+            4 * life
+        } else {
+            1_500_000
+        };
+        self.fx.rng.range(1, most)
+    }
+
+    pub(crate) fn later(&mut self, host: usize, uid: Uid, after: Time, what: Later) {
+        self.fx.after(after, AppTask::Later(host, uid, what));
+    }
+
+    /// A process looks for something to do.
+    fn tick(&mut self, host: usize, pid: Uid) {
+        let alive = self.hosts[host]
+            .procs
+            .get(&pid)
+            .is_some_and(|process| process.alive);
+        if !alive || self.is_calm() {
+            return;
+        }
+        let own: Vec<Uid> = self.hosts[host]
+            .conns
+            .values()
+            .filter(|conn| conn.pid == pid && !conn.listens && !conn.destroyed)
+            .map(|conn| conn.uid)
+            .collect();
+        let asking = self.hosts[host]
+            .conns
+            .values()
+            .filter(|conn| conn.pid == pid && conn.active);
+        if asking.count() < self.config.connections {
+            self.ask(host, pid);
+        }
+        if !own.is_empty() && self.fx.rng.chance(self.config.destroys) {
+            let uid = self.fx.rng.pick(&own);
+            self.destroy(host, uid);
+        }
+        let next = self.while_() / 4;
+        self.fx.after(next + 1000, AppTask::Tick(host, pid));
+    }
+
+    /// A process asks for a connection, or for a queue pair.
+    fn ask(&mut self, host: usize, pid: Uid) {
+        let dev = self.fx.rng.below(self.config.devs as u64) as usize;
+        let others = self.config.hosts as u64 - 1;
+        let far = (host + 1 + self.fx.rng.below(others) as usize) % self.config.hosts;
+        let to = lid(far, self.fx.rng.below(self.config.devs as u64) as usize);
+        let Some(uid) = self.hosts[host].cm.create(dev, &mut self.fx) else {
+            return;
+        };
+        self.track(host, uid, pid, dev, true);
+        if self.fx.rng.chance(400) {
+            let timeout_ms = self.fx.rng.range(5, 100) as u32;
+            let cm = &mut self.hosts[host].cm;
+            if cm
+                .send_sidr_req(uid, to, SERVICE, timeout_ms, &mut self.fx)
+                .is_err()
+            {
+                self.destroy(host, uid);
+            }
+            return;
+        }
+        self.request(host, uid, to);
+    }
+
+    /// Sends a REQ with a new queue pair.
+    pub(crate) fn request(&mut self, host: usize, uid: Uid, to: Lid) {
+        let Some((pid, dev)) = self.hosts[host]
+            .conns
+            .get(&uid)
+            .map(|conn| (conn.pid, conn.dev))
+        else {
+            return;
+        };
+        let Some(qp) = self.make_qp(host, dev, pid) else {
+            self.destroy(host, uid);
+            return;
+        };
+        let unoffered = self.fx.rng.chance(self.config.no_service);
+        let request = Request {
+            to,
+            service: if unoffered { NO_SUCH_SERVICE } else { SERVICE },
+            qpn: self.hosts[host].qps.get(&qp).map_or(0, |qp| qp.qpn),
+            token: qp,
+            qp_type: if self.fx.rng.chance(9000) {
+                QpType::Rc
+            } else {
+                QpType::Uc
+            },
+            life: self.config.life,
+            response: self.config.response,
+            retries: self.config.retries,
+        };
+        let sent = self.hosts[host].cm.send_req(uid, request, &mut self.fx);
+        if sent.is_err() {
+            self.destroy_qp(host, qp);
+            self.destroy(host, uid);
+            return;
+        }
+        self.checker.req_sent(uid);
+        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
+            conn.qp = Some(qp);
+            (conn.up, conn.over, conn.named) = (false, false, None);
+        }
+    }
+
+    /// Destroys an identifier from outside its handler.
+    pub fn destroy(&mut self, host: usize, uid: Uid) {
+        let Some(conn) = self.hosts[host].conns.get_mut(&uid) else {
+            return;
+        };
+        if conn.destroyed {
+            return;
+        }
+        conn.destroyed = true;
+        let running = conn.event.is_some();
+        self.leave_qp(host, uid);
+        say!(self.fx, "host {host} destroys {uid}");
+        self.checker.destroyed(uid);
+        self.hosts[host].cm.destroy(uid, &mut self.fx);
+        if running {
+            self.fx.seen.mark(Mark::ConsumerDestroysRunning);
+        }
+        self.settle(host, uid);
+    }
+
+    /// A destroyed identifier is gone once nothing runs that has to do with it.
+    fn settle(&mut self, host: usize, uid: Uid) {
+        let Some(conn) = self.hosts[host].conns.get(&uid) else {
+            return;
+        };
+        let requests = self.hosts[host]
+            .cm
+            .ids
+            .get(&uid)
+            .map_or(0, |id| id.requests);
+        let running = self.hosts[host].conns.values().any(|other| {
+            matches!(&other.event, Some(Event::Arrival(Arrival { listener: Some(l), .. })) if *l == uid)
+        });
+        if conn.event.is_some() || running || (conn.listens && requests > 0) {
+            return;
+        }
+        self.checker.destroy_returned(uid);
+        self.hosts[host].cm.disown(uid);
+        self.untrack(host, uid);
+    }
+
+    fn untrack(&mut self, host: usize, uid: Uid) {
+        if let Some(conn) = self.hosts[host].conns.remove(&uid) {
+            if let Some(process) = self.hosts[host].procs.get_mut(&conn.pid) {
+                process.conns.remove(&uid);
+            }
+            if let Some(probe) = conn.probe {
+                self.fx
+                    .after(self.config.linger_us() / 64 + 20_000, AppTask::Probe(probe));
+            }
+        }
+    }
+
+    /// The consumer of an identifier lets go of its queue pair, and keeps it as long as packets may
+    /// be under way to it.
+    fn leave_qp(&mut self, host: usize, uid: Uid) {
+        let machine = &mut self.hosts[host];
+        let Some(conn) = machine.conns.get_mut(&uid) else {
+            return;
+        };
+        let Some(qp) = conn.qp.take() else {
+            return;
+        };
+        let alive = machine
+            .procs
+            .get(&conn.pid)
+            .is_some_and(|process| process.alive);
+        let id = machine.cm.ids.get(&uid);
+        let unaware = id.is_none_or(|id| !id.events.is_empty() || id.running);
+        let linger = self.config.linger_us();
+        if let Some(state) = machine.qps.get_mut(&qp) {
+            if !alive {
+                // The kernel closes one file, and knows nothing of the other.
+                state.excused |= unaware;
+            } else if state.used {
+                self.stop_qp(host, qp);
+                self.fx.after(linger, AppTask::FreeQp(host, qp));
+            } else {
+                self.destroy_qp(host, qp);
+            }
+        }
+    }
+
+    /// TimeWait is over: the queue pair may be used again.
+    fn free_qp(&mut self, host: usize, uid: Uid) {
+        let conn = self.hosts[host].conns.get_mut(&uid);
+        if let Some(qp) = conn.and_then(|conn| conn.qp.take()) {
+            self.destroy_qp(host, qp);
+        }
+    }
+
+    /// Delivers the next event of an identifier to its consumer.
+    pub fn deliver(&mut self, host: usize, uid: Uid) {
+        let Some(event) = self.hosts[host].cm.next_event(uid, &mut self.fx) else {
+            self.settle_all(host);
+            return;
+        };
+        say!(self.fx, "host {host}: {uid} gets {:?}", Kind::of(&event));
+        self.checker.event(uid, &event, &mut self.fx);
+        let kind = Kind::of(&event);
+        if let Event::Arrival(arrival) = &event {
+            if let Some(listener) = arrival.listener {
+                let Some(conn) = self.hosts[host].conns.get(&listener) else {
+                    self.fx
+                        .broken(format!("{uid} comes for {listener}, which is destroyed"));
+                    return;
+                };
+                let (pid, dev) = (conn.pid, conn.dev);
+                self.track(host, uid, pid, dev, false);
+            }
+        }
+        let Some(conn) = self.hosts[host].conns.get_mut(&uid) else {
+            self.fx
+                .broken(format!("{uid} gets {kind:?} and has no consumer"));
+            return;
+        };
+        conn.event = Some(event.clone());
+        let pid = conn.pid;
+        let alive = self.hosts[host]
+            .procs
+            .get(&pid)
+            .is_some_and(|process| process.alive);
+        let returned = if alive {
+            self.handle(host, uid, kind, &event)
+        } else {
+            0
+        };
+        let mut duration = 0;
+        if self.fx.rng.chance(self.config.sleeps) {
+            self.fx.seen.mark(Mark::ConsumerSleeps);
+            duration = self.while_();
+        }
+        let mut other = None;
+        if self.fx.rng.chance(self.config.destroys / 8) && alive {
+            other = self.another(host, uid, pid);
+        }
+        if let Some(other) = other {
+            self.fx.seen.mark(Mark::ConsumerDestroysInHandler);
+            self.destroy(host, other);
+        }
+        self.fx
+            .after(duration, AppTask::Returns(host, uid, returned, other));
+    }
+
+    /// Another identifier of a process that may be destroyed from the handler of this one.
+    fn another(&mut self, host: usize, uid: Uid, pid: Uid) -> Option<Uid> {
+        let others: Vec<Uid> = self.hosts[host]
+            .conns
+            .values()
+            .filter(|conn| {
+                // Two handlers that destroy each other wait for each other.
+                conn.pid == pid && conn.uid != uid && !conn.listens && conn.event.is_none()
+            })
+            .map(|conn| conn.uid)
+            .collect();
+        (!others.is_empty()).then(|| self.fx.rng.pick(&others))
+    }
+
+    /// A handler returns.
+    fn returns(&mut self, host: usize, uid: Uid, returned: i32) {
+        let Some(conn) = self.hosts[host].conns.get_mut(&uid) else {
+            return;
+        };
+        let Some(event) = conn.event.take() else {
+            return;
+        };
+        let destroyed = conn.destroyed;
+        // Whoever has destroyed it meanwhile waits for us, and owns it.
+        let returned = if destroyed { 0 } else { returned };
+        if returned != 0 {
+            self.leave_qp(host, uid);
+            self.checker.destroyed(uid);
+            say!(
+                self.fx,
+                "host {host}: the handler of {uid} returns {returned}"
+            );
+        }
+        if self.hosts[host]
+            .cm
+            .handled(uid, event, returned, &mut self.fx)
+        {
+            self.deliver_more(host, uid);
+        } else {
+            self.untrack(host, uid);
+        }
+        self.settle_all(host);
+    }
+
+    fn deliver_more(&mut self, host: usize, uid: Uid) {
+        if let Some(id) = self.hosts[host].cm.ids.get_mut(&uid) {
+            if id.events.is_empty() || id.conn.is_orphan() {
+                id.delivering = false;
+                self.hosts[host].cm.reap(uid);
+            } else {
+                let task = crate::fx::Task::Deliver(host, uid);
+                self.fx.later(crate::fx::Delay::Worker, task);
+            }
+        }
+    }
+
+    fn settle_all(&mut self, host: usize) {
+        let conns = &self.hosts[host].conns;
+        let waiting: Vec<Uid> = conns
+            .values()
+            .filter(|conn| conn.destroyed)
+            .map(|conn| conn.uid)
+            .collect();
+        for uid in waiting {
+            self.settle(host, uid);
+        }
+    }
+
+    /// What a consumer does when it is told something; returns what its handler returns.
+    fn handle(&mut self, host: usize, uid: Uid, kind: Kind, event: &Event) -> i32 {
+        let destroyed = self.hosts[host]
+            .conns
+            .get(&uid)
+            .is_none_or(|conn| conn.destroyed);
+        if destroyed {
+            return 0;
+        }
+        if self.fx.rng.chance(self.config.errors) {
+            self.fx.seen.mark(Mark::ConsumerError);
+            return if kind == Kind::Req { -111 } else { 1 };
+        }
+        match (kind, event) {
+            (Kind::Req, Event::Arrival(arrival)) => return self.asked(host, uid, arrival),
+            (Kind::Rep, Event::Arrival(arrival)) => self.answered(host, uid, arrival),
+            (Kind::Established, _) => self.connected(host, uid),
+            (Kind::Dreq, _) => self.asked_to_leave(host, uid),
+            (Kind::Drep | Kind::DreqError | Kind::RepError, _) => self.over(host, uid, true),
+            (Kind::Rej(_) | Kind::ReqError, _) => return self.refused(host, uid),
+            (Kind::Exit, _) => return self.exited(host, uid),
+            (Kind::SidrReq, _) => {
+                if !self.fx.rng.chance(self.config.ignores) {
+                    let cm = &mut self.hosts[host].cm;
+                    let _ = cm.send_sidr_rep(uid, SidrStatus::SUCCESS, &mut self.fx);
+                }
+                let after = self.while_();
+                self.later(host, uid, after, Later::Destroy);
+            }
+            (Kind::SidrRep | Kind::SidrError, _) => return 1,
+            _ => {}
+        }
+        0
+    }
+
+    /// A REQ has come in.
+    fn asked(&mut self, host: usize, uid: Uid, arrival: &Arrival) -> i32 {
+        let req = ReqView(&arrival.mad);
+        let token = token_of(Req::private_data(&arrival.mad));
+        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
+            conn.named = Some((arrival.from, req.local_qpn(), token));
+        }
+        let config = self.config.clone();
+        if self.fx.rng.chance(config.no_memory) {
+            self.fx.seen.mark(Mark::ConsumerNoMemory);
+            return NO_MEMORY;
+        }
+        if self.fx.rng.chance(config.rejects) {
+            self.fx.seen.mark(Mark::ConsumerRejects);
+            self.reject(host, uid);
+        } else if self.fx.rng.chance(config.ignores) {
+            self.fx.seen.mark(Mark::ConsumerIgnores);
+            let after = self.fx.rng.range(100_000, 3_000_000);
+            self.later(host, uid, after, Later::Destroy);
+        } else {
+            self.take_time(host, uid, Later::Accept);
+        }
+        0
+    }
+
+    /// Answers now, or after a while, with or without MRA.
+    fn take_time(&mut self, host: usize, uid: Uid, what: Later) {
+        if self.fx.rng.chance(self.config.mras) {
+            self.fx.seen.mark(Mark::ConsumerMra);
+            let _ = self.hosts[host].cm.prepare_mra(uid, &mut self.fx);
+            let after = self.while_();
+            self.later(host, uid, after, what);
+        } else if self.fx.rng.chance(self.config.slow) {
+            let after = self.while_();
+            self.later(host, uid, after, what);
+        } else {
+            self.go_on(host, uid, what);
+        }
+    }
+
+    fn reject(&mut self, host: usize, uid: Uid) {
+        let why = self.fx.rng.pick(&[
+            RejReason::CONSUMER_DEFINED,
+            RejReason::NO_QP,
+            RejReason::STALE_CONN,
+            RejReason::TIMEOUT,
+        ]);
+        let now = self.fx.now;
+        if self.hosts[host].cm.send_rej(uid, why, &mut self.fx).is_ok() {
+            self.checker.ended_by_call(uid, now);
+            self.stop(host, uid);
+        }
+        let after = self.while_();
+        self.later(host, uid, after, Later::Destroy);
+    }
+
+    /// Stops the queue pair of an identifier.
+    fn stop(&mut self, host: usize, uid: Uid) {
+        let conn = self.hosts[host].conns.get_mut(&uid);
+        if let Some(qp) = conn.and_then(|conn| {
+            conn.up = false;
+            conn.qp
+        }) {
+            self.stop_qp(host, qp);
+        }
+    }
+
+    /// `ib_send_cm_rep`, with a new queue pair.
+    fn accept(&mut self, host: usize, uid: Uid) {
+        let Some(conn) = self.hosts[host].conns.get(&uid) else {
+            return;
+        };
+        let (Some((from, qpn, token)), pid, dev) = (conn.named, conn.pid, conn.dev) else {
+            return;
+        };
+        if conn.qp.is_some() || conn.over {
+            return;
+        }
+        let Some(qp) = self.make_qp(host, dev, pid) else {
+            self.reject(host, uid);
+            return;
+        };
+        self.ready_to_receive(host, qp, (from, qpn), token);
+        let reply = Reply {
+            qpn: self.hosts[host].qps.get(&qp).map_or(0, |qp| qp.qpn),
+            token: qp,
+        };
+        if self.hosts[host]
+            .cm
+            .send_rep(uid, reply, &mut self.fx)
+            .is_err()
+        {
+            self.destroy_qp(host, qp);
+            self.later(host, uid, 1, Later::Destroy);
+            return;
+        }
+        self.fx.seen.mark(Mark::ConsumerAccepts);
+        self.checker.rep_sent(uid);
+        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
+            conn.qp = Some(qp);
+        }
+    }
+
+    /// A REP has come in.
+    fn answered(&mut self, host: usize, uid: Uid, arrival: &Arrival) {
+        let rep = RepView(&arrival.mad);
+        let token = token_of(Rep::private_data(&arrival.mad));
+        let qpn = rep.local_qpn();
+        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
+            conn.named = Some((arrival.from, qpn, token));
+        }
+        if self.fx.rng.chance(self.config.rejects) {
+            self.fx.seen.mark(Mark::ConsumerRejects);
+            self.reject(host, uid);
+        } else if self.fx.rng.chance(self.config.ignores) {
+            self.fx.seen.mark(Mark::ConsumerIgnores);
+            let after = self.fx.rng.range(100_000, 3_000_000);
+            self.later(host, uid, after, Later::Destroy);
+        } else {
+            self.take_time(host, uid, Later::Confirm);
+        }
+    }
+
+    /// `ib_send_cm_rtu`.
+    fn confirm(&mut self, host: usize, uid: Uid) {
+        let Some(conn) = self.hosts[host].conns.get(&uid) else {
+            return;
+        };
+        let (Some((from, qpn, token)), Some(qp), false) = (conn.named, conn.qp, conn.over) else {
+            return;
+        };
+        self.ready_to_receive(host, qp, (from, qpn), token);
+        self.ready_to_send(host, qp);
+        if self.hosts[host].cm.send_rtu(uid, &mut self.fx).is_err() {
+            // The RTU could not be sent: the consumer gives up, and the peer is rejected.
+            self.stop(host, uid);
+            self.later(host, uid, 1, Later::Destroy);
+            return;
+        }
+        self.connected(host, uid);
+    }
+
+    /// Data may flow.
+    fn connected(&mut self, host: usize, uid: Uid) {
+        let Some(conn) = self.hosts[host].conns.get_mut(&uid) else {
+            return;
+        };
+        conn.up = true;
+        let (qp, active, probe) = (conn.qp, conn.active, conn.probe);
+        if let Some(qp) = qp {
+            self.ready_to_send(host, qp);
+        }
+        if let Some(probe) = probe {
+            self.probed(probe);
+        }
+        let after = self.while_() * 2;
+        if active || self.fx.rng.chance(3000) {
+            self.later(host, uid, after, Later::Disconnect);
+        }
+    }
+
+    /// Data has come before the RTU.
+    pub fn data_before_rtu(&mut self, host: usize, qp: Uid) {
+        let conns = &self.hosts[host].conns;
+        let conn = conns
+            .values()
+            .find(|conn| conn.qp == Some(qp) && !conn.destroyed);
+        if let Some(uid) = conn.map(|conn| conn.uid) {
+            if self.hosts[host].cm.established(uid, &mut self.fx).is_ok() {
+                self.fx.seen.mark(Mark::EventRtuLate);
+            }
+        }
+    }
+
+    /// `ib_send_cm_dreq`.
+    fn disconnect(&mut self, host: usize, uid: Uid) {
+        let conn = self.hosts[host].conns.get(&uid);
+        if conn.is_none_or(|conn| !conn.up || conn.over) {
+            return;
+        }
+        self.stop(host, uid);
+        let now = self.fx.now;
+        let sent = self.hosts[host].cm.send_dreq(uid, &mut self.fx);
+        if sent == Err(crate::calls::Errno::NoMemory) {
+            self.checker.ended_by_call(uid, now);
+            self.wait_for_exit(host, uid);
+        }
+    }
+
+    /// A DREQ has come in.
+    fn asked_to_leave(&mut self, host: usize, uid: Uid) {
+        self.stop(host, uid);
+        if self.fx.rng.chance(self.config.ignores) {
+            self.fx.seen.mark(Mark::ConsumerIgnores);
+            let after = self.fx.rng.range(100_000, 3_000_000);
+            self.later(host, uid, after, Later::Destroy);
+        } else if self.fx.rng.chance(self.config.slow) {
+            let after = self.while_();
+            self.later(host, uid, after, Later::ConfirmDisconnect);
+        } else {
+            self.confirm_disconnect(host, uid);
+        }
+    }
+
+    /// `ib_send_cm_drep`.
+    fn confirm_disconnect(&mut self, host: usize, uid: Uid) {
+        let now = self.fx.now;
+        // It may fail: the connection may have ended meanwhile.
+        if self.hosts[host].cm.send_drep(uid, &mut self.fx).is_ok() {
+            self.checker.drep_sent(uid, now);
+        }
+        self.wait_for_exit(host, uid);
+    }
+
+    /// The connection is over.
+    fn over(&mut self, host: usize, uid: Uid, exit: bool) {
+        self.stop(host, uid);
+        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
+            conn.over = true;
+        }
+        if exit && !self.fx.rng.chance(self.config.destroys) {
+            self.wait_for_exit(host, uid);
+        } else {
+            let after = self.while_();
+            self.later(host, uid, after, Later::Destroy);
+        }
+    }
+
+    fn wait_for_exit(&mut self, host: usize, uid: Uid) {
+        let longest = self.config.linger_us() + 2_000_000;
+        self.later(host, uid, longest, Later::GiveUp);
+    }
+
+    /// The peer has refused, or could not be reached.
+    fn refused(&mut self, host: usize, uid: Uid) -> i32 {
+        let conn = self.hosts[host].conns.get(&uid);
+        let Some((qp, active, uses)) = conn.map(|conn| (conn.qp, conn.active, conn.uses)) else {
+            return 1;
+        };
+        let used = qp
+            .and_then(|qp| self.hosts[host].qps.get(&qp))
+            .is_some_and(|qp| qp.used);
+        if used || self.checker.owes_exit(uid) {
+            self.over(host, uid, true);
+            return 0;
+        }
+        self.over(host, uid, false);
+        self.free_qp(host, uid);
+        if active && uses > 0 && self.fx.rng.chance(self.config.reuses) {
+            let after = self.while_();
+            self.later(host, uid, after, Later::Reuse);
+            return 0;
+        }
+        1
+    }
+
+    /// TimeWait is over.
+    fn exited(&mut self, host: usize, uid: Uid) -> i32 {
+        self.stop(host, uid);
+        self.free_qp(host, uid);
+        let conn = self.hosts[host].conns.get_mut(&uid);
+        let again = conn.is_some_and(|conn| {
+            conn.over = true;
+            conn.active && conn.uses > 0
+        });
+        if again && self.fx.rng.chance(self.config.reuses) {
+            let after = self.while_();
+            self.later(host, uid, after, Later::Reuse);
+            return 0;
+        }
+        1
+    }
+
+    /// Uses an identifier again that is idle.
+    fn reuse(&mut self, host: usize, uid: Uid) {
+        let Some(id) = self.hosts[host].cm.ids.get(&uid) else {
+            return;
+        };
+        let (idle, to) = (id.conn.state == State::Idle, id.peer);
+        if !idle || !id.events.is_empty() {
+            self.later(host, uid, 1, Later::Destroy);
+            return;
+        }
+        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
+            conn.uses -= 1;
+            self.fx.seen.mark(Mark::ConsumerReuses);
+            self.request(host, uid, to);
+        }
+    }
+
+    /// A consumer goes on.
+    fn go_on(&mut self, host: usize, uid: Uid, what: Later) {
+        let Some(conn) = self.hosts[host].conns.get(&uid) else {
+            return;
+        };
+        let process = self.hosts[host].procs.get(&conn.pid);
+        if conn.destroyed || !process.is_some_and(|process| process.alive) {
+            return;
+        }
+        match what {
+            Later::Accept => self.accept(host, uid),
+            Later::Reject => self.reject(host, uid),
+            Later::Confirm => self.confirm(host, uid),
+            Later::Disconnect => self.disconnect(host, uid),
+            Later::ConfirmDisconnect => self.confirm_disconnect(host, uid),
+            Later::Destroy => self.destroy(host, uid),
+            Later::GiveUp => {
+                if self.checker.owes_exit(uid) {
+                    self.fx
+                        .broken(format!("host {host}: {uid} never gets TIMEWAIT_EXIT"));
+                }
+                self.destroy(host, uid);
+            }
+            Later::Reuse => self.reuse(host, uid),
+        }
+    }
+
+    /// A probe has connected.
+    fn probed(&mut self, probe: Uid) {
+        if let Some(probe) = self.probes.remove(&probe) {
+            let mark = if probe.attempts == 1 {
+                Mark::ProbeFirst
+            } else {
+                Mark::ProbeLater
+            };
+            self.fx.seen.mark(mark);
+            self.most_attempts = self.most_attempts.max(probe.attempts);
+            if self.probes.is_empty() {
+                let linger = self.config.linger_us();
+                self.fx.after(linger, AppTask::Closing);
+            }
+        }
+    }
+
+    /// From now on nothing goes wrong: every device has to reach every other.
+    fn calm(&mut self) {
+        self.phase = Phase::Calm;
+        self.config.calm();
+        self.fx.allocation_fails = 0;
+        self.partitions.clear();
+        self.find_completions();
+        // Whatever is down comes up within its time.
+        let settle = self.fx.rng.range(0, 50) * self.config.life_us() * 2;
+        for host in 0..self.config.hosts {
+            for far in (0..self.config.hosts).filter(|far| *far != host) {
+                let uid = self.fx.uid();
+                let from = Place {
+                    host,
+                    dev: self.fx.rng.below(self.config.devs as u64) as usize,
+                };
+                let to = lid(far, self.fx.rng.below(self.config.devs as u64) as usize);
+                let attempts = 0;
+                self.probes.insert(uid, Probe { from, to, attempts });
+                self.fx.after(settle, AppTask::Probe(uid));
+            }
+        }
+        for host in 0..self.config.hosts {
+            for dev in 0..self.config.devs {
+                self.relisten(host, dev);
+            }
+        }
+    }
+
+    /// A probe tries to connect.
+    fn probe(&mut self, number: Uid) {
+        let Some(probe) = self.probes.get(&number).cloned() else {
+            return;
+        };
+        let at = probe.from;
+        let far = crate::world::place(probe.to);
+        let ready = |host: &crate::world::Host, dev: usize| {
+            host.up && host.cm.devs[dev].open && host.procs.values().any(|process| process.alive)
+        };
+        if !ready(&self.hosts[at.host], at.dev) || !ready(&self.hosts[far.host], far.dev) {
+            self.fx.after(100_000, AppTask::Probe(number));
+            return;
+        }
+        self.relisten(far.host, far.dev);
+        if let Some(probe) = self.probes.get_mut(&number) {
+            probe.attempts += 1;
+            if probe.attempts > MOST_ATTEMPTS {
+                self.fx.broken(format!(
+                    "{MOST_ATTEMPTS} attempts do not connect: {probe:?}"
+                ));
+                return;
+            }
+        }
+        let procs = &self.hosts[at.host].procs;
+        let Some(pid) = procs
+            .iter()
+            .find(|(_, process)| process.alive)
+            .map(|(pid, _)| *pid)
+        else {
+            return;
+        };
+        let Some(uid) = self.hosts[at.host].cm.create(at.dev, &mut self.fx) else {
+            return;
+        };
+        say!(
+            self.fx,
+            "probe {number} attempts to connect from host {} by {uid}",
+            at.host
+        );
+        self.track(at.host, uid, pid, at.dev, true);
+        if let Some(conn) = self.hosts[at.host].conns.get_mut(&uid) {
+            (conn.probe, conn.uses) = (Some(number), 0);
+        }
+        self.request(at.host, uid, probe.to);
+    }
+
+    /// Everybody goes home.
+    fn closing(&mut self) {
+        self.phase = Phase::Closing;
+        for host in 0..self.hosts.len() {
+            let pids: Vec<Uid> = self.hosts[host].procs.keys().copied().collect();
+            for pid in pids {
+                if self.hosts[host]
+                    .procs
+                    .get(&pid)
+                    .is_some_and(|process| process.alive)
+                {
+                    self.exit(host, pid);
+                }
+            }
+        }
+    }
+
+    /// Does what consumers and the world do.
+    pub fn app(&mut self, task: AppTask) {
+        match task {
+            AppTask::Tick(host, pid) => self.tick(host, pid),
+            AppTask::Later(host, uid, what) => self.go_on(host, uid, what),
+            AppTask::Returns(host, uid, returned, other) => {
+                let waits = other.is_some_and(|other| self.hosts[host].conns.contains_key(&other));
+                if waits {
+                    self.fx
+                        .after(1000, AppTask::Returns(host, uid, returned, other));
+                } else {
+                    self.returns(host, uid, returned);
+                }
+            }
+            AppTask::Data(host, qp) => self.send_data(host, qp),
+            AppTask::DataArrives(data) => self.take_data(data),
+            AppTask::FreeQp(host, qp) => self.destroy_qp(host, qp),
+            AppTask::CrashAny(host) => self.crash_any(host),
+            AppTask::Close(host, pid) => self.close(host, pid),
+            AppTask::HoldEnds => {}
+            AppTask::PowerOff(host) => self.power_off(host),
+            AppTask::PowerOn(host) => self.power_on(host),
+            AppTask::Unplug(at) => self.unplug(at),
+            AppTask::Plug(at) => self.plug(at),
+            AppTask::Part(a, b) => self.part(a, b),
+            AppTask::Join(a, b) => {
+                self.partitions.remove(&(a, b));
+            }
+            AppTask::Relisten(host) => self.change_listener(host),
+            AppTask::Forge(host, seed) => self.forge(host, seed),
+            AppTask::Calm => self.calm(),
+            AppTask::Probe(number) => self.probe(number),
+            AppTask::Closing => self.closing(),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The checker: it knows the calls that were made and the events that were delivered, and nothing
+//! of how they came about.
+
+use std::collections::BTreeMap;
+
+use ib_cm_proto::step::Report;
+use ib_cm_proto::wire::AttrId;
+use ib_cm_proto::wire::RejReason;
+use ib_cm_proto::wire::RejView;
+
+use crate::cm::Event;
+use crate::fx::Fx;
+use crate::fx::Time;
+use crate::fx::Uid;
+
+/// What a consumer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A message that is not listed here.
+    Other,
+    /// `IB_CM_REQ_RECEIVED`.
+    Req,
+    /// `IB_CM_REP_RECEIVED`.
+    Rep,
+    /// `IB_CM_RTU_RECEIVED` or `IB_CM_USER_ESTABLISHED`.
+    Established,
+    /// `IB_CM_MRA_RECEIVED`.
+    Mra,
+    /// `IB_CM_REJ_RECEIVED`.
+    Rej(RejReason),
+    /// `IB_CM_DREQ_RECEIVED`.
+    Dreq,
+    /// `IB_CM_DREP_RECEIVED`.
+    Drep,
+    /// `IB_CM_REQ_ERROR`.
+    ReqError,
+    /// `IB_CM_REP_ERROR`.
+    RepError,
+    /// `IB_CM_DREQ_ERROR`.
+    DreqError,
+    /// `IB_CM_TIMEWAIT_EXIT`.
+    Exit,
+    /// `IB_CM_SIDR_REQ_RECEIVED`.
+    SidrReq,
+    /// `IB_CM_SIDR_REP_RECEIVED`.
+    SidrRep,
+    /// `IB_CM_SIDR_REQ_ERROR`.
+    SidrError,
+}
+
+impl Kind {
+    /// What an event says.
+    pub fn of(event: &Event) -> Kind {
+        match event {
+            Event::Arrival(arrival) => match AttrId::of(&arrival.mad) {
+                Some(AttrId::Req) => Kind::Req,
+                Some(AttrId::Rep) => Kind::Rep,
+                Some(AttrId::Rtu) => Kind::Established,
+                Some(AttrId::Mra) => Kind::Mra,
+                Some(AttrId::Rej) => Kind::Rej(RejView(&arrival.mad).reason()),
+                Some(AttrId::Dreq) => Kind::Dreq,
+                Some(AttrId::Drep) => Kind::Drep,
+                Some(AttrId::SidrReq) => Kind::SidrReq,
+                Some(AttrId::SidrRep) => Kind::SidrRep,
+                _ => Kind::Other,
+            },
+            Event::Note(report, _) => match report {
+                Report::UserEstablished => Kind::Established,
+                Report::ReqError => Kind::ReqError,
+                Report::RepError => Kind::RepError,
+                Report::DreqError => Kind::DreqError,
+                Report::SidrReqError => Kind::SidrError,
+                Report::Stale => Kind::Rej(RejReason::STALE_CONN),
+                Report::TimewaitExit => Kind::Exit,
+                Report::Message => Kind::Other,
+            },
+        }
+    }
+}
+
+/// When what an event tells of came about.
+pub fn cause(event: &Event) -> Time {
+    match event {
+        Event::Arrival(arrival) => arrival.at,
+        Event::Note(_, at) => *at,
+    }
+}
+
+/// One attempt to connect, as its consumer sees it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Attempt {
+    req_sent: bool,
+    rep_sent: bool,
+    rep_received: bool,
+    established: bool,
+    dreq_received: bool,
+    ended: bool,
+    exited: bool,
+    /// TIMEWAIT_EXIT must come.
+    owed: bool,
+    /// Before this TimeWait cannot have begun.
+    began: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Life {
+    attempt: Attempt,
+    destroyed: bool,
+    returned: bool,
+    device_gone: bool,
+    events: u32,
+}
+
+/// The checker.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    lives: BTreeMap<Uid, Life>,
+    /// The shortest TimeWait.
+    timewait: Time,
+}
+
+impl Checker {
+    /// Nothing has happened yet.
+    pub fn new(timewait: Time) -> Self {
+        Checker {
+            lives: BTreeMap::new(),
+            timewait,
+        }
+    }
+
+    fn life(&mut self, uid: Uid) -> &mut Life {
+        self.lives.entry(uid).or_default()
+    }
+
+    /// `ib_send_cm_req` has been called.
+    pub fn req_sent(&mut self, uid: Uid) {
+        self.life(uid).attempt = Attempt {
+            req_sent: true,
+            ..Attempt::default()
+        };
+    }
+
+    /// `ib_send_cm_rep` has been called.
+    pub fn rep_sent(&mut self, uid: Uid) {
+        self.life(uid).attempt.rep_sent = true;
+    }
+
+    /// `ib_send_cm_drep` has been called.
+    pub fn drep_sent(&mut self, uid: Uid, now: Time) {
+        let attempt = &mut self.life(uid).attempt;
+        attempt.owed = true;
+        attempt.began.get_or_insert(now);
+    }
+
+    /// A call has ended the connection: TIMEWAIT_EXIT may come.
+    pub fn ended_by_call(&mut self, uid: Uid, now: Time) {
+        self.life(uid).attempt.began.get_or_insert(now);
+    }
+
+    /// The device of an identifier goes away.
+    pub fn device_gone(&mut self, uid: Uid) {
+        self.life(uid).device_gone = true;
+    }
+
+    /// `ib_destroy_cm_id` has been called.
+    pub fn destroyed(&mut self, uid: Uid) {
+        self.life(uid).destroyed = true;
+    }
+
+    /// `ib_destroy_cm_id` has returned.
+    pub fn destroy_returned(&mut self, uid: Uid) {
+        self.life(uid).returned = true;
+    }
+
+    /// The consumer of an identifier is no more, and nobody is left to be told.
+    pub fn forget(&mut self, uid: Uid) {
+        self.lives.remove(&uid);
+    }
+
+    /// Whether TIMEWAIT_EXIT should have come and has not.
+    pub fn owes_exit(&self, uid: Uid) -> bool {
+        self.lives.get(&uid).is_some_and(|life| {
+            life.attempt.owed && !life.attempt.exited && !life.device_gone && !life.destroyed
+        })
+    }
+
+    /// An event is delivered.
+    pub fn event(&mut self, uid: Uid, event: &Event, fx: &mut Fx) {
+        let kind = Kind::of(event);
+        let timewait = self.timewait;
+        let life = self.life(uid);
+        if let Some(what) = life.take(kind, cause(event), fx.now, timewait) {
+            fx.broken(format!("id {uid} gets {kind:?}: {what}"));
+        }
+    }
+}
+
+impl Life {
+    /// Takes an event; returns what is wrong about it.
+    fn take(&mut self, kind: Kind, cause: Time, now: Time, timewait: Time) -> Option<&'static str> {
+        self.events += 1;
+        if self.destroyed || self.returned {
+            return Some("it has been destroyed");
+        }
+        let first = self.events == 1 && !self.attempt.req_sent;
+        let attempt = &mut self.attempt;
+        if attempt.exited {
+            return Some("TIMEWAIT_EXIT was the last event");
+        }
+        if attempt.ended && kind != Kind::Exit {
+            return Some("only TIMEWAIT_EXIT may follow the end");
+        }
+        let connected = attempt.rep_sent || attempt.rep_received;
+        match kind {
+            Kind::Req | Kind::SidrReq if !first => return Some("it is not the first event"),
+            Kind::Rep => {
+                if !attempt.req_sent || attempt.rep_received {
+                    return Some("no REP was expected");
+                }
+                attempt.rep_received = true;
+            }
+            Kind::Established => {
+                if !attempt.rep_sent || attempt.established || attempt.dreq_received {
+                    return Some("no RTU was expected");
+                }
+                attempt.established = true;
+            }
+            Kind::Mra if !attempt.req_sent && !attempt.rep_sent => {
+                return Some("nothing was sent that could be delayed");
+            }
+            Kind::Rej(_) => {
+                attempt.ended = true;
+                attempt.owed = attempt.rep_received || attempt.established;
+                attempt.began.get_or_insert(cause);
+            }
+            Kind::ReqError => {
+                if !attempt.req_sent || attempt.rep_received {
+                    return Some("no REQ was on its way");
+                }
+                attempt.ended = true;
+            }
+            Kind::RepError => {
+                if !attempt.rep_sent || attempt.established {
+                    return Some("no REP was on its way");
+                }
+                attempt.ended = true;
+                attempt.owed = true;
+                attempt.began.get_or_insert(cause);
+            }
+            Kind::Dreq => {
+                if !connected || attempt.dreq_received {
+                    return Some("no DREQ was expected");
+                }
+                attempt.dreq_received = true;
+                attempt.began.get_or_insert(cause);
+            }
+            Kind::Drep | Kind::DreqError => {
+                if !connected {
+                    return Some("there was no connection");
+                }
+                attempt.ended = true;
+                attempt.owed = true;
+                attempt.began.get_or_insert(cause);
+            }
+            Kind::Exit => {
+                attempt.exited = true;
+                match attempt.began {
+                    None => return Some("nothing ended before"),
+                    Some(began) if now < began + timewait && !self.device_gone => {
+                        return Some("TimeWait was too short");
+                    }
+                    Some(_) => {}
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+}

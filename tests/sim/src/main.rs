@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Runs worlds: `ib_cm_sim COUNT [FIRST]` many, `ib_cm_sim --seed SEED` one, with its log.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some("--seed") => replay(args.get(1).and_then(|seed| seed.parse().ok())),
+        count => {
+            let count = count.and_then(|count| count.parse().ok()).unwrap_or(20_000);
+            let first = args
+                .get(1)
+                .and_then(|first| first.parse().ok())
+                .unwrap_or(0);
+            many(first, count)
+        }
+    }
+}
+
+fn replay(seed: Option<u64>) -> ExitCode {
+    let Some(seed) = seed else {
+        eprintln!("--seed wants a number: the one that a failure has printed");
+        return ExitCode::FAILURE;
+    };
+    let outcome = ib_cm_sim::world::run(seed, true);
+    for line in &outcome.log {
+        println!("{line}");
+    }
+    println!(
+        "{} tasks, {} attempts",
+        outcome.tasks, outcome.most_attempts
+    );
+    if outcome.broken.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn many(first: u64, count: u64) -> ExitCode {
+    let began = Instant::now();
+    let (broken, seen, tasks, attempts) = ib_cm_sim::run_seeds(first, count);
+    print!("{}", seen.table());
+    for missing in seen.missing() {
+        println!("never: {missing}");
+    }
+    println!(
+        "{count} seeds from {first}, {tasks} tasks, at most {attempts} attempts to connect, {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
+    for (seed, what) in &broken {
+        println!("seed {seed}: {}", what.join("; "));
+        println!("  replay: scripts/sim --seed {seed}");
+    }
+    if broken.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
