@@ -192,6 +192,7 @@ impl Id {
         }
         let mut next = inner.conn;
         let step = next.step(input);
+        let was = inner.conn.state;
         let wanted = messages(&step);
         if wanted > mail.wanted() {
             return Attempt::Short(wanted);
@@ -212,12 +213,15 @@ impl Id {
                 });
             }
         }
-        let was = inner.conn.state;
         inner.conn = next;
         if let (Some(tid), false) = (with.tid, step.unexpected) {
             inner.conn.tid = tid;
         }
-        if let Some(private_data) = with.keep.as_mut() {
+        if step.drep && was != State::Timewait && with.keep.is_none() {
+            // A DREP that nobody gave private data for carries none, not that of an earlier message.
+            with.keep = Some(KVec::new());
+        }
+        if let (Some(private_data), None) = (with.keep.as_mut(), step.refused) {
             // What was kept before is freed with what came with the input.
             core::mem::swap(&mut inner.private_data, private_data);
         }

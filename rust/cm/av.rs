@@ -61,6 +61,13 @@ impl Av {
         })
     }
 
+    /// Whether it leaves by a port of this device.
+    pub(crate) fn is_of(&self, device: usize) -> bool {
+        self.port
+            .as_ref()
+            .is_some_and(|port| port.device.key() == device)
+    }
+
     /// A second one, with its own reference on the GID.
     pub(crate) fn duplicate(&self) -> Self {
         Av {

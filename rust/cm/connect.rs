@@ -102,6 +102,13 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
         Some(path) => Some(KBox::new(Av::from_path(path, None)?, GFP_KERNEL)?),
         None => None,
     };
+    // A queue pair cannot leave by another adapter.
+    if alt_av
+        .as_ref()
+        .is_some_and(|av| !av.is_of(id.public.device_key()))
+    {
+        return Err(EINVAL);
+    }
     let record = Flying::record(id.clone(), Flight::Req)?;
     let port = av.port.clone().ok_or(EINVAL)?;
     let agents = port.enter().ok_or(EINVAL)?;
@@ -496,14 +503,11 @@ pub(crate) fn established(id: &Arc<Id>) -> Result {
 /// `EINVAL` where there is nothing to migrate.
 pub(crate) fn path_migrated(id: &Arc<Id>) -> Result {
     let mut inner = id.lock();
+    let mut old = inner.alt_av.as_ref().ok_or(EINVAL)?.duplicate();
     let step = inner.conn.step(Input::Call(Call::PathMigrated));
     if let Some(refusal) = step.refused {
         return Err(super::refused(refusal));
     }
-    let mut old = match &inner.alt_av {
-        Some(alt_av) => alt_av.duplicate(),
-        None => Av::empty(),
-    };
     core::mem::swap(&mut inner.av, &mut old);
     inner.conn.ack_timeout = inner.conn.alt_ack_timeout;
     id.public.show(&inner.conn);

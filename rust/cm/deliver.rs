@@ -15,6 +15,8 @@ use super::id::{
 use super::inbox::Arrival;
 use super::present::Presented;
 use super::receive;
+use super::sidr;
+use ib_cm_proto::state::State;
 use ib_cm_proto::step::Input;
 
 /// Whether there may be more to deliver.
@@ -83,6 +85,9 @@ fn next(id: &Arc<Id>) -> More {
     id.running.decrement();
     if returned == 0 {
         return More::Perhaps;
+    }
+    if id.lock().conn.state == State::SidrReqRcvd {
+        sidr::refuse_if_asked(id);
     }
     give_up(id, returned == HANDLER_OUT_OF_MEMORY);
     More::No

@@ -138,7 +138,9 @@ impl<K: Key> Slot<K> {
         then: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), Result<Arc<Id>, E>> {
         let mut shard = index.lock(&key);
-        if let Some(memory) = self.take() {
+        let memory = self.take();
+        let ours = memory.is_some();
+        if let Some(memory) = memory {
             if let Err((memory, holder)) = insert_locked(&mut shard, key, id.clone(), memory) {
                 *self = Slot::Reserved(memory);
                 return Err(Ok(holder));
@@ -146,9 +148,11 @@ impl<K: Key> Slot<K> {
             *self = Slot::Entered;
         }
         then().map_err(|error| {
-            // The caller holds a reference, so this is not the last.
-            let node = shard.remove_node(&key);
-            *self = node.map_or(Slot::None, |node| Slot::Reserved(node.into_reservation()));
+            if ours {
+                // The caller holds a reference, so this is not the last.
+                let node = shard.remove_node(&key);
+                *self = node.map_or(Slot::None, |node| Slot::Reserved(node.into_reservation()));
+            }
             Err(error)
         })
     }
@@ -215,6 +219,14 @@ impl WorkItem for Id {
     fn run(id: Arc<Id>) {
         deliver::all(id);
     }
+}
+
+/// Whom a message names by our communication ID.
+pub(crate) enum Found {
+    Id(Arc<Id>),
+    /// An identifier of another device: the message is dropped without an answer.
+    Elsewhere,
+    Nobody,
 }
 
 /// The locked content of an identifier.
@@ -291,11 +303,14 @@ impl Id {
         self.inner.lock()
     }
 
-    /// The identifier that a message names by our communication ID, if it belongs to the device
-    /// that the message came in by.
-    pub(crate) fn find(local_id: u32, device: usize) -> Option<Arc<Id>> {
-        let id = manager().local_ids.find(&LocalId(local_id))?;
-        (id.public.device_key() == device).then_some(id)
+    /// The identifier that a message names by our communication ID. It belongs to the device that
+    /// the message came in by; else nobody is meant.
+    pub(crate) fn find(local_id: u32, device: usize) -> Found {
+        match manager().local_ids.find(&LocalId(local_id)) {
+            None => Found::Nobody,
+            Some(id) if id.public.device_key() == device => Found::Id(id),
+            Some(_) => Found::Elsewhere,
+        }
     }
 
     /// Asks a worker to deliver. The caller has set `delivering`.
@@ -346,7 +361,7 @@ impl Id {
     }
 
     /// The device has gone: nothing can be sent any more, and nothing of it may be held.
-    pub(crate) fn lose_device(self: &Arc<Self>) {
+    pub(crate) fn lose_device(self: &Arc<Self>, device: &Device) {
         let mut deliver = false;
         loop {
             let outcome = self.act(Input::DeviceGone, &mut With::nothing());
@@ -357,6 +372,7 @@ impl Id {
         }
         let mut av = Av::empty();
         let mut inner = self.lock();
+        device.timers.stop(&mut inner.timer, self);
         core::mem::swap(&mut inner.av, &mut av);
         let alt_av = inner.alt_av.take();
         drop(inner);

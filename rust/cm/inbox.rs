@@ -121,17 +121,21 @@ impl Lane {
     }
 
     fn pop(&mut self) -> Option<Pin<KBox<Arrival>>> {
-        if self.oldest.is_none() {
-            while let Some(mut arrival) = self.newest.take() {
-                let next = arrival.as_mut().project().next;
-                self.newest = core::mem::replace(next, self.oldest.take());
-                self.oldest = Some(arrival);
-            }
-        }
         let mut arrival = self.oldest.take()?;
         self.oldest = arrival.as_mut().project().next.take();
         Some(arrival)
     }
+}
+
+/// Turns a queue round.
+fn reversed(mut queue: Option<Pin<KBox<Arrival>>>) -> Option<Pin<KBox<Arrival>>> {
+    let mut turned = None;
+    while let Some(mut arrival) = queue {
+        let next = arrival.as_mut().project().next;
+        queue = core::mem::replace(next, turned.take());
+        turned = Some(arrival);
+    }
+    turned
 }
 
 /// The received MADs of a port.
@@ -176,10 +180,21 @@ impl Inbox {
 
     /// A worker has done the protocol's part of a MAD.
     fn finished(&self, at: usize) {
-        let mut lane = self.lane(at).lock();
-        let next = lane.pop();
-        lane.busy = next.is_some();
-        drop(lane);
+        let next = {
+            let mut lane = self.lane(at).lock();
+            if lane.oldest.is_none() && lane.newest.is_some() {
+                // As long as the lane is busy nobody else takes from it, so that a long queue can
+                // be turned round with interrupts on.
+                let newest = lane.newest.take();
+                drop(lane);
+                let oldest = reversed(newest);
+                lane = self.lane(at).lock();
+                lane.oldest = oldest;
+            }
+            let next = lane.pop();
+            lane.busy = next.is_some();
+            next
+        };
         if let Some(arrival) = next {
             manager().work().queue().enqueue(arrival);
         }

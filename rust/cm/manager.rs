@@ -128,6 +128,8 @@ pub(crate) type Ids<K> = Index<K, Arc<Id>>;
 /// What the whole module shares.
 #[pin_data]
 pub(crate) struct Manager {
+    // First, so that it is gone before what work may touch.
+    work: Workqueue,
     /// Every identifier that can receive connection messages.
     #[pin]
     pub(crate) local_ids: Ids<LocalId>,
@@ -148,7 +150,6 @@ pub(crate) struct Manager {
     pub(crate) sidr_requests: Ids<SidrRequest>,
     #[pin]
     adapters: SpinLockIrq<KVec<Arc<Adapter>>>,
-    work: Workqueue,
     next_local_id: AtomicU32,
     next_service_id: AtomicU64,
     /// Identifiers that exist.
@@ -169,6 +170,7 @@ pub(crate) struct Holds {
 impl Manager {
     pub(crate) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
+            work: Workqueue::new(c"ib_cm", MAX_ACTIVE)?,
             local_ids <- Index::new(c"ib_cm local ID", static_lock_class!()),
             remote_ids <- Index::new(c"ib_cm remote ID", static_lock_class!()),
             remote_qpns <- Index::new(c"ib_cm remote QPN", static_lock_class!()),
@@ -176,7 +178,6 @@ impl Manager {
             services <- Index::new(c"ib_cm service", static_lock_class!()),
             sidr_requests <- Index::new(c"ib_cm SIDR", static_lock_class!()),
             adapters <- new_spinlock_irq!(KVec::new(), "ib_cm adapters"),
-            work: Workqueue::new(c"ib_cm", MAX_ACTIVE)?,
             // A late message of an earlier life of the module should meet no ID of this one.
             next_local_id: AtomicU32::new(random_u32()),
             next_service_id: AtomicU64::new(ASSIGN_SERVICE_ID),

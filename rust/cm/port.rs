@@ -65,6 +65,9 @@ use crate::rdma::{
 };
 use ib_cm_proto::wire::AttrId;
 
+/// Expired timers that are served before the work makes room for other work.
+const TIMERS_AT_A_TIME: usize = 256;
+
 /// What outlives the registration of a device as long as an identifier refers to it.
 #[pin_data]
 pub(crate) struct Device {
@@ -87,7 +90,11 @@ impl WorkItem for Device {
     type Pointer = Arc<Device>;
 
     fn run(device: Arc<Device>) {
-        while let Some((deadline, id)) = device.timers.expired() {
+        // Not too many at a time: others want to run, too.
+        for _ in 0..TIMERS_AT_A_TIME {
+            let Some((deadline, id)) = device.timers.expired() else {
+                break;
+            };
             id::timer_expired(&device, &id, deadline);
         }
         device.timers.rearm(|delay| device.run_timers_in(delay));
@@ -290,10 +297,14 @@ impl Registered {
         let key = self.adapter.device.key();
         manager().local_ids.for_each(|_, id| {
             if id.public.device_key() == key {
-                id.lose_device();
+                id.lose_device(&self.adapter.device);
             }
         });
         delayed::cancel(&self.adapter.device);
+        // Those that have left the index meanwhile.
+        while let Some(id) = self.adapter.device.timers.first() {
+            id.lose_device(&self.adapter.device);
+        }
     }
 }
 

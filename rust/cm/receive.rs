@@ -14,7 +14,10 @@ use kernel::{
 
 use super::act::With;
 use super::av::Av;
-use super::id::Id;
+use super::id::{
+    Found,
+    Id, //
+};
 use super::inbox::{
     Arrival,
     Request, //
@@ -39,6 +42,7 @@ use ib_cm_proto::messages::{
     drep_to_stranger,
     rej_to_stranger, //
 };
+use ib_cm_proto::state::State;
 use ib_cm_proto::step::Input;
 use ib_cm_proto::wire::{
     AprView,
@@ -89,7 +93,10 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
 
 /// The identifier that a message names by our communication ID.
 fn named(arrival: &Arrival, local_id: u32) -> Option<Arc<Id>> {
-    Id::find(local_id, arrival.port.device.key())
+    match Id::find(local_id, arrival.port.device.key()) {
+        Found::Id(id) => Some(id),
+        Found::Elsewhere | Found::Nobody => None,
+    }
 }
 
 /// Counts a message that was known already.
@@ -101,6 +108,15 @@ pub(crate) fn count_duplicate(arrival: &Arrival) {
 
 /// Rejects a REQ or REP that belongs to no connection of ours.
 pub(crate) fn reject(arrival: &Arrival, message: Msg, reason: RejReason, ari: &[u8]) {
+    reject_as(arrival, message, reason, ari, Repeat::No);
+}
+
+/// Rejects a REQ that repeats an earlier one.
+pub(crate) fn reject_duplicate(arrival: &Arrival, reason: RejReason) {
+    reject_as(arrival, Msg::Req, reason, &[], Repeat::Direct);
+}
+
+fn reject_as(arrival: &Arrival, message: Msg, reason: RejReason, ari: &[u8], repeat: Repeat) {
     let mad = arrival.mad.mad();
     // Both messages begin with the same two IDs.
     let view = RejView(mad);
@@ -114,7 +130,10 @@ pub(crate) fn reject(arrival: &Arrival, message: Msg, reason: RejReason, ari: &[
     rej.set_ari(ari);
     trace::issue_rej(view.local_comm_id(), remote);
     // An answer that cannot be sent is as good as lost, and the peer asks again.
-    let _ = reply(arrival, Repeat::No, |mad| rej.emit(mad, &[]));
+    let _ = reply(arrival, repeat, |mad| {
+        rej.emit(mad, &[]);
+        true
+    });
 }
 
 /// Rejects a request whose listener has gone before it was told.
@@ -177,7 +196,10 @@ fn mra(arrival: Mail) -> Option<Arc<Id>> {
         ..With::message(arrival, peer)
     };
     let (deliver, expected) = give(id.clone(), Input::Mra(message), &mut with);
-    if matches!(expected, Expected::No | Expected::Duplicate) {
+    // As in C: an MRA for another message than the one that waits is passed over in silence.
+    let state = id.lock().conn.state;
+    let waits = matches!(state, State::ReqSent | State::RepSent | State::Established);
+    if matches!(expected, Expected::No | Expected::Duplicate) && !waits {
         trace::mra_unknown_err(id.public.raw());
     }
     deliver
@@ -226,9 +248,13 @@ fn dreq(arrival: Mail) -> Option<Arc<Id>> {
         view.local_comm_id(),
         view.remote_qpn_eecn(),
     );
-    let Some(id) = named(&arrival, local) else {
-        drep_again(&arrival);
-        return None;
+    let id = match Id::find(local, arrival.port.device.key()) {
+        Found::Id(id) => id,
+        Found::Elsewhere => return None,
+        Found::Nobody => {
+            drep_again(&arrival);
+            return None;
+        }
     };
     let mut with = With {
         tid: Some(view.tid()),
@@ -237,7 +263,9 @@ fn dreq(arrival: Mail) -> Option<Arc<Id>> {
     let (deliver, expected) = give(id.clone(), Input::Dreq { qpn }, &mut with);
     match (expected, &with.arrival) {
         (Expected::NotForIt, Some(arrival)) => drep_again(arrival),
-        (Expected::No, _) => trace::dreq_unknown_err(id.public.raw()),
+        (Expected::No, _) if qpn == id.lock().conn.local_qpn => {
+            trace::dreq_unknown_err(id.public.raw());
+        }
         _ => {}
     }
     deliver
@@ -251,7 +279,10 @@ fn drep_again(arrival: &Arrival) {
     count_duplicate(arrival);
     trace::issue_drep(view.local_comm_id(), view.remote_comm_id());
     // An answer that cannot be sent is as good as lost, and the peer asks again.
-    let _ = reply(arrival, Repeat::Direct, |mad| drep.emit(mad, &[]));
+    let _ = reply(arrival, Repeat::Direct, |mad| {
+        drep.emit(mad, &[]);
+        true
+    });
     trace::no_priv_err(view.local_comm_id(), view.remote_comm_id());
 }
 

@@ -4,7 +4,10 @@
 use kernel::sync::Arc;
 
 use super::act::With;
-use super::id::Id;
+use super::id::{
+    Found,
+    Id, //
+};
 use super::manager;
 use super::manager::{
     RemoteId,
@@ -46,10 +49,14 @@ enum Verdict {
 pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
     let view = RepView(arrival.mad.mad());
     let (local, remote) = (view.remote_comm_id(), view.local_comm_id());
-    let Some(id) = Id::find(local, arrival.port.device.key()) else {
-        trace::remote_no_priv_err(local);
-        reject(&arrival, Msg::Rep, RejReason::INVALID_COMM_ID, &[]);
-        return None;
+    let id = match Id::find(local, arrival.port.device.key()) {
+        Found::Id(id) => id,
+        Found::Elsewhere => return None,
+        Found::Nobody => {
+            trace::remote_no_priv_err(local);
+            reject(&arrival, Msg::Rep, RejReason::INVALID_COMM_ID, &[]);
+            return None;
+        }
     };
     let conn = id.lock().conn;
     match conn.match_rep(remote) {
@@ -58,29 +65,36 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
             trace::rep_unknown_err(remote, local, conn.state as u32);
             reject(&arrival, Msg::Rep, RejReason::INVALID_COMM_ID, &[]);
         }
-        RepMatch::RtuAgain => again(&arrival, &id, |conn, private_data, mad| {
-            conn.rtu_message().emit(mad, private_data)
-        }),
-        RepMatch::MraAgain => again(&arrival, &id, |conn, private_data, mad| {
-            conn.mra_message(Msg::Rep).emit(mad, private_data)
-        }),
-        RepMatch::Drop => count_duplicate(&arrival),
+        RepMatch::RtuAgain | RepMatch::MraAgain => {
+            again(&arrival, &id);
+            trace::remote_no_priv_err(local);
+        }
+        RepMatch::Drop => {
+            count_duplicate(&arrival);
+            trace::remote_no_priv_err(local);
+        }
     }
     None
 }
 
 /// Says again what a repeated REP shows to be lost.
-fn again(
-    arrival: &Mail,
-    id: &Arc<Id>,
-    fill: impl FnOnce(&Connection, &[u8], &mut ib_cm_proto::Mad),
-) {
+fn again(arrival: &Mail, id: &Arc<Id>) {
     count_duplicate(arrival);
     trace::send_dup_rep(id.public.raw());
+    let remote = RepView(arrival.mad.mad()).local_comm_id();
     // An answer that cannot be sent is as good as lost, and the peer asks again.
     let _ = reply(arrival, Repeat::Direct, |mad| {
+        // Finding the way may have taken a while: what matters is how things stand now.
         let inner = id.lock();
-        fill(&inner.conn, &inner.private_data, mad)
+        match inner.conn.match_rep(remote) {
+            RepMatch::RtuAgain => inner.conn.rtu_message().emit(mad, &inner.private_data),
+            RepMatch::MraAgain => {
+                let mra = inner.conn.mra_message(Msg::Rep);
+                mra.emit(mad, &inner.private_data);
+            }
+            _ => return false,
+        }
+        true
     });
 }
 
@@ -128,7 +142,11 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
             }
             end_stale(known);
             let outcome = id.act(Input::StaleRep, &mut With::nothing());
-            return outcome.deliver.then_some(id);
+            if outcome.deliver {
+                // The MAD is freed here, so its worker may not call the consumer: see
+                // `deliver::one`.
+                Id::deliver_later(id);
+            }
         }
     }
     None

@@ -26,6 +26,7 @@ use super::manager::{
 use super::receive::{
     count_duplicate,
     reject,
+    reject_duplicate,
     Mail, //
 };
 use super::rep::{
@@ -159,13 +160,14 @@ fn answer_duplicate(arrival: &Arrival, known: &Arc<Id>) {
             trace::send_dup_req(known.public.raw());
             // An answer that cannot be sent is as good as lost, and the peer asks again.
             let _ = reply(arrival, Repeat::Direct, |mad| {
-                conn.mra_message(Msg::Req).emit(mad, &[])
+                conn.mra_message(Msg::Req).emit(mad, &[]);
+                true
             });
         }
         DuplicateReq::RejStale => {
             count_duplicate(arrival);
             trace::send_dup_req(known.public.raw());
-            reject(arrival, Msg::Req, RejReason::STALE_CONN, &[]);
+            reject_duplicate(arrival, RejReason::STALE_CONN);
         }
         DuplicateReq::RejIdInUse => {
             reject(arrival, Msg::Req, RejReason::DUPLICATE_LOCAL_COMM_ID, &[]);
@@ -244,8 +246,10 @@ fn address_vectors(
     let alt_av = match &mut request.alternate {
         None => None,
         Some(path) => match Av::from_path(path, None) {
-            Ok(av) => Some(KBox::new(av, GFP_KERNEL)?),
-            Err(error) => {
+            // A queue pair cannot leave by another adapter.
+            Ok(av) if av.is_of(id.public.device_key()) => Some(KBox::new(av, GFP_KERNEL)?),
+            found => {
+                let error = found.err().unwrap_or(EINVAL);
                 let gid = request.primary.sgid();
                 reject(arrival, Msg::Req, RejReason::INVALID_ALT_GID, &gid);
                 return Err(error);

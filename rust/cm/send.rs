@@ -36,7 +36,8 @@ use crate::rdma::{
 };
 use ib_cm_proto::step::{
     Flight,
-    Input, //
+    Input,
+    Step, //
 };
 use ib_cm_proto::wire::AttrId;
 
@@ -74,8 +75,11 @@ impl RecordPayload for Flying {
             ..With::nothing()
         };
         let id = record.id.clone();
-        trace::mad_send_err(id.lock().conn.state as u32, with.status);
+        let state = id.lock().conn.state;
         let outcome = id.act(Input::SendError(record.flight), &mut with);
+        if outcome.step.is_some_and(|step| step != Step::NONE) {
+            trace::mad_send_err(state as u32, with.status);
+        }
         forget(&id, &record);
         if outcome.deliver {
             Id::deliver_now(id);
@@ -216,16 +220,23 @@ impl Outgoing {
     }
 }
 
-/// Answers a MAD at once, outside any connection.
+/// Answers a MAD at once, outside any connection, unless `fill` finds that there is nothing to say
+/// any more.
 ///
 /// # Errors
 ///
 /// `EINVAL` when the device goes away, else as [`reply_buffer`] and [`Outgoing::post`].
-pub(crate) fn reply(arrival: &Arrival, repeat: Repeat, fill: impl FnOnce(&mut Mad)) -> Result {
+pub(crate) fn reply(
+    arrival: &Arrival,
+    repeat: Repeat,
+    fill: impl FnOnce(&mut Mad) -> bool,
+) -> Result {
     let agents = arrival.port.enter().ok_or(EINVAL)?;
     let mut outgoing = reply_buffer(&agents, arrival)?;
-    fill(outgoing.mad_mut());
-    outgoing.post(repeat)
+    if fill(outgoing.mad_mut()) {
+        outgoing.post(repeat)?;
+    }
+    Ok(())
 }
 
 /// The most messages that one step sends.

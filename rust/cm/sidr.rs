@@ -284,5 +284,8 @@ fn say(arrival: &Arrival, status: SidrStatus, id: Option<&Arc<Id>>) {
         trace::send_sidr_rep(id.public.raw());
     }
     // An answer that cannot be sent is as good as lost, and the peer asks again.
-    let _ = reply(arrival, Repeat::No, |mad| message.emit(mad, &[]));
+    let _ = reply(arrival, Repeat::No, |mad| {
+        message.emit(mad, &[]);
+        true
+    });
 }

@@ -97,6 +97,11 @@ impl Timers {
         let deadline = Deadline { at_ns, local_id };
         let mut pending = self.pending.lock();
         if pending.closed {
+            // Nothing serves the tree any more: what is in it would never leave.
+            *timer = match core::mem::replace(timer, Timer::None) {
+                Timer::Set(old) => removed(&mut pending, &old),
+                other => other,
+            };
             return Err(ENODEV);
         }
         let memory = match core::mem::replace(timer, Timer::None) {
@@ -122,8 +127,7 @@ impl Timers {
     /// one which the timer gives up is not the last.
     pub(crate) fn stop(&self, timer: &mut Timer, _id: &Arc<Id>) {
         if let Timer::Set(deadline) = *timer {
-            let node = self.pending.lock().tree.remove_node(&deadline);
-            *timer = node.map_or(Timer::None, |node| Timer::Idle(node.into_reservation()));
+            *timer = removed(&mut self.pending.lock(), &deadline);
         }
     }
 
@@ -150,10 +154,25 @@ impl Timers {
         }
     }
 
+    /// Any identifier whose timer is set.
+    pub(crate) fn first(&self) -> Option<Arc<Id>> {
+        let pending = self.pending.lock();
+        let cursor = pending.tree.cursor_front()?;
+        Some(cursor.current().1.clone())
+    }
+
     /// Sets no timer any more.
     pub(crate) fn close(&self) {
         self.pending.lock().closed = true;
     }
+}
+
+/// Takes a deadline out of the tree. What is left is the memory for it.
+///
+/// The caller holds a reference on the identifier, so the one that goes is not the last.
+fn removed(pending: &mut Pending, deadline: &Deadline) -> Timer {
+    let node = pending.tree.remove_node(deadline);
+    node.map_or(Timer::None, |node| Timer::Idle(node.into_reservation()))
 }
 
 impl Timer {

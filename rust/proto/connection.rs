@@ -23,6 +23,9 @@ use super::time;
 use super::wire::Msg;
 use super::wire::RejReason;
 
+/// The longest time between two DREQs that the module repeats by itself, in milliseconds.
+const MOST_DREQ_INTERVAL_MS: u32 = 60_000;
+
 /// Type of the queue pair, `enum ib_qp_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -279,6 +282,8 @@ impl Connection {
             Call::Listen => self.state = Listen,
             Call::SendReq => {
                 self.remote_id = 0;
+                self.remote_ca_guid = 0;
+                self.remote_qpn = 0;
                 self.lap = LapState::Uninit;
                 self.reported = false;
                 self.ending = false;
@@ -354,7 +359,7 @@ impl Connection {
                     step.cancel = true;
                     self.ending = true;
                     self.dreqs_left = self.max_cm_retries;
-                    step.timer = Some(Timer::Dreq(self.timeout_ms));
+                    step.timer = Some(self.dreq_timer());
                 }
             }
             DreqRcvd => {
@@ -622,7 +627,7 @@ impl Connection {
                 Some(left) => {
                     self.dreqs_left = left;
                     step.dreq = true;
-                    step.timer = Some(Timer::Dreq(self.timeout_ms));
+                    step.timer = Some(self.dreq_timer());
                 }
                 None => {
                     self.enter_timewait(&mut step);
@@ -667,7 +672,13 @@ impl Connection {
         self.ending = true;
         self.dreqs_left = self.max_cm_retries;
         step.dreq = true;
-        step.timer = Some(Timer::Dreq(self.timeout_ms));
+        step.timer = Some(self.dreq_timer());
+    }
+
+    /// When the module repeats its DREQ. The peer may have chosen the interval, but not for how
+    /// long it keeps memory here.
+    fn dreq_timer(&self) -> Timer {
+        Timer::Dreq(self.timeout_ms.min(MOST_DREQ_INTERVAL_MS))
     }
 
     /// Begins TimeWait. The remote QPN is free for a new connection at once; the remote ID

@@ -20,8 +20,6 @@ use super::{
 pub(crate) struct QpInfo {
     /// `enum ib_qp_type`.
     pub(crate) qp_type: bindings::ib_qp_type,
-    /// `enum ib_qp_state`.
-    pub(crate) state: bindings::ib_qp_state,
     /// The queue pair at the other end, of a connected type.
     pub(crate) dest_qp_num: u32,
 }
@@ -75,7 +73,7 @@ impl UserQp {
     pub(crate) fn query(&self) -> Result<QpInfo> {
         let mut attr: bindings::ib_qp_attr = pin_init::zeroed();
         let mut init: bindings::ib_qp_init_attr = pin_init::zeroed();
-        let mask = bindings::ib_qp_attr_mask_IB_QP_STATE | bindings::ib_qp_attr_mask_IB_QP_DEST_QPN;
+        let mask = bindings::ib_qp_attr_mask_IB_QP_DEST_QPN;
         // SAFETY: Valid, and not destroyed meanwhile.
         to_result(unsafe {
             bindings::ib_query_qp(self.0.get(), &mut attr, mask as c_int, &mut init)
@@ -83,7 +81,6 @@ impl UserQp {
         Ok(QpInfo {
             // SAFETY: Valid; never changes.
             qp_type: unsafe { (*self.0.get()).qp_type },
-            state: attr.qp_state,
             dest_qp_num: attr.dest_qp_num,
         })
     }

@@ -151,11 +151,6 @@ impl ClosingFile<'_> {
         }
     }
 
-    /// Whether the caller is a kernel thread; then [`hold`](Self::hold) does not wait.
-    pub(crate) fn in_kernel_thread(&self) -> bool {
-        in_kernel_thread()
-    }
-
     /// Calls `each` for the queue pairs of the file that are the process's own. It may sleep.
     pub(crate) fn for_each_qp(&self, mut each: impl FnMut(&UserQp)) {
         // SAFETY: Valid for the call, and the semaphore, held for writing, keeps the list.
