@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: the errno of every symbol, in every state and for every bad parameter
-# timeout: 180
+# timeout: 240
 
 . /vm/lib.sh
 . /vm/api/api.sh
