@@ -5,7 +5,7 @@ ONLY ?=
 CM ?= rust
 export ONLY CM CLIPPY KDIR V
 
-.PHONY: build demo test test-all bench check install clean clean-cache help
+.PHONY: build demo test test-all bench check install uninstall clean clean-cache help
 
 build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel)
 	@scripts/build
@@ -27,6 +27,9 @@ check: ## formatting and lints, of the module and of the host crates
 
 install: build ## the module into the running kernel's tree, in the place of the C one
 	@scripts/install
+
+uninstall: ## takes it out again; the C module is used as before
+	@scripts/install --uninstall
 
 clean: ## removes out/
 	rm -rf out

@@ -38,6 +38,7 @@ class Image:
         for name in ("lib.sh", "crash.sh", "guest/init"):
             shutil.copy2(os.path.join(source, name), vm)
         os.chmod(os.path.join(vm, "init"), 0o755)
+        shutil.copy2(os.path.join(checkout, "scripts", "install"), vm)
         shutil.copytree(os.path.join(source, "scenarios"), os.path.join(vm, "scenarios"))
         shutil.copytree(build_tools(source, checkout), os.path.join(vm, "tools"))
         api_module.add(checkout, vm)
