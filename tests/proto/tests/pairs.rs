@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use ib_cm_proto::connection::Connection;
+use ib_cm_proto::state::LapState;
 use ib_cm_proto::state::State;
 use ib_cm_proto::step::Call;
 use ib_cm_proto::step::DuplicateReq;
@@ -172,6 +173,27 @@ fn a_repeated_dreq_is_answered_as_long_as_timewait_lasts() {
         disconnect(0, u32::MAX, true).a_ended_ms,
         Some(LAST_TIMEOUT_MS)
     );
+}
+
+/// The peer says how long answers may take. It does not say for how long a destroyed connection
+/// keeps memory here: a minute between two DREQs has to do.
+#[test]
+fn a_peer_cannot_stretch_the_repetition_of_dreqs() {
+    let minute = Some(Timer::Dreq(60_000));
+    for ways in [
+        &[DESTROY, Input::Timer][..],
+        &[Input::Stale, Input::Timer],
+        &[Input::Call(Call::SendDreq), DESTROY, Input::Timer],
+    ] {
+        let mut conn = established(&[]);
+        conn.timeout_ms = time::ms_from_iba(time::MAX);
+        for input in ways {
+            let step = conn.step(*input);
+            let expected = if conn.is_ending() { minute } else { None };
+            assert_eq!(step.timer, expected, "{ways:?} {input:?}");
+        }
+        assert!(conn.is_ending());
+    }
 }
 
 /// Both ends say DREQ at once: each takes the other's for the end, and whoever still has a
@@ -413,6 +435,20 @@ fn a_failed_send_matters_only_where_it_is_in_flight() {
             assert_eq!(conn != specimen.conn, step != Step::NONE);
         }
     }
+}
+
+/// A REP is found by an identifier that knows no peer yet.
+#[test]
+fn an_identifier_that_is_used_again_has_forgotten_its_peer() {
+    let mut conn = established(&[Input::Lap, Input::Stale, Input::Drep, Input::Timer]);
+    assert_eq!((conn.state, conn.remote_qpn), (State::Idle, REMOTE_QPN));
+    assert_eq!(conn.step(Input::Call(Call::SendReq)), Step::NONE);
+    assert_eq!(
+        (conn.remote_id, conn.remote_ca_guid, conn.remote_qpn),
+        (0, 0, 0)
+    );
+    assert_eq!(conn.lap, LapState::Uninit);
+    assert!(!conn.is_reported());
 }
 
 /// The survivor of a peer that crashed and comes back, in all its states: the newcomer is turned

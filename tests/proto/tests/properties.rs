@@ -135,7 +135,8 @@ impl Witness {
                 assert!(matches!(self.timer, Some(Timer::Timewait(_))), "{what}");
             }
             State::DreqSent if conn.is_ending() => {
-                assert!(matches!(self.timer, Some(Timer::Dreq(_))), "{what}");
+                let interval_ms = conn.timeout_ms.min(60_000);
+                assert_eq!(self.timer, Some(Timer::Dreq(interval_ms)), "{what}");
             }
             _ => assert_eq!(self.timer, None, "{what}"),
         }
