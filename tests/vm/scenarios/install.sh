@@ -22,10 +22,13 @@ load_from_tree() {
 	modprobe -d $TREE -a rdma_cm rdma_ucm ib_uverbs rdma_rxe
 }
 
-# An earlier scenario may have put the module under test in the place of the packaged one.
-mkdir -p ${MODULES%/*}
+# What the stack needs of the tree: depmod takes half a minute for all of it.
+mkdir -p $MODULES
 ln -s usr/lib $TREE/lib
-cp -a /usr/lib/modules/$RELEASE $MODULES
+cd /usr/lib/modules/$RELEASE
+modprobe -a --show-depends rdma_cm rdma_ucm ib_uverbs rdma_rxe | sed -n "s|^insmod .*/$RELEASE/||p" |
+	cut -d' ' -f1 | sort -u | xargs cp --parents -t $MODULES
+# An earlier scenario may have put the module under test in the place of the packaged one.
 cp $VM/modules/c/ib_cm.ko $MODULES/kernel/drivers/infiniband/core/ib_cm.ko
 depmod -b $TREE $RELEASE || bail "depmod fails on the copy"
 (cd $MODULES && find . ! -name 'modules.*' | sort) >$RUN/before
