@@ -183,7 +183,18 @@ pub fn addressed(message: AttrId, mad: &Mad) -> Option<Addressed> {
     })
 }
 
-/// Whether a message whose recipient does not exist, or has another peer, is answered with DREP:
+/// Who has the communication ID that a message names as ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// An identifier of the device that the message came in by.
+    Known(&'a Connection),
+    /// An identifier of another device: the message is dropped without an answer.
+    Elsewhere,
+    /// Nobody.
+    Nobody,
+}
+
+/// Whether a message is answered with DREP whose recipient does not exist, or has another peer:
 /// whoever disconnects from nobody may forget the connection too.
 pub fn to_stranger(message: AttrId) -> bool {
     message == AttrId::Dreq
@@ -269,10 +280,13 @@ pub fn refuse_req(known: Option<&Connection>, qpn: u32) -> Verdict {
 /// A REQ asks for a service that nobody offers.
 pub const NO_SERVICE: Verdict = Verdict::answer(false, Answer::Rej(RejReason::INVALID_SERVICE_ID));
 
-/// A REP from `remote_id` names `ours`, or nobody. None if it answers our REQ and the indices have
-/// to be asked.
-pub fn refuse_rep(ours: Option<&Connection>, remote_id: u32) -> Option<Verdict> {
-    let matched = ours.map_or(RepMatch::RejInvalidId, |conn| conn.match_rep(remote_id));
+/// What a REP from `remote_id` gets. None if it answers our REQ and the indices have to be asked.
+pub fn refuse_rep(ours: Named<'_>, remote_id: u32) -> Option<Verdict> {
+    let matched = match ours {
+        Named::Known(conn) => conn.match_rep(remote_id),
+        Named::Nobody => RepMatch::RejInvalidId,
+        Named::Elsewhere => return Some(Verdict::answer(false, Answer::Nothing)),
+    };
     Some(match matched {
         RepMatch::Answer => return None,
         RepMatch::RtuAgain => Verdict::answer(true, Answer::Rtu),

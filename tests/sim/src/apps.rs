@@ -33,6 +33,18 @@ pub const SERVICE: u64 = 0x1000;
 /// A service that nobody offers.
 const NO_SUCH_SERVICE: u64 = 0x2000;
 
+/// Kinds of connections, the usual one more often.
+const QP_TYPES: [QpType; 8] = [
+    QpType::Rc,
+    QpType::Rc,
+    QpType::Rc,
+    QpType::Rc,
+    QpType::Rc,
+    QpType::Rc,
+    QpType::Uc,
+    QpType::XrcIni,
+];
+
 /// What a consumer does after a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Later {
@@ -48,8 +60,8 @@ pub enum Later {
     ConfirmDisconnect,
     /// `ib_destroy_cm_id`.
     Destroy,
-    /// TIMEWAIT_EXIT should have come by now.
-    GiveUp,
+    /// TIMEWAIT_EXIT should have come by now, if so many uses are left.
+    GiveUp(u32),
     /// The identifier is used again.
     Reuse,
 }
@@ -294,11 +306,7 @@ impl World {
             service: if unoffered { NO_SUCH_SERVICE } else { SERVICE },
             qpn: self.hosts[host].qps.get(&qp).map_or(0, |qp| qp.qpn),
             token: qp,
-            qp_type: if self.fx.rng.chance(9000) {
-                QpType::Rc
-            } else {
-                QpType::Uc
-            },
+            qp_type: self.fx.rng.pick(&QP_TYPES),
             life: self.config.life,
             response: self.config.response,
             retries: self.config.retries,
@@ -660,6 +668,15 @@ impl World {
             return;
         }
         self.fx.seen.mark(Mark::ConsumerAccepts);
+        let xrc = self.hosts[host]
+            .cm
+            .ids
+            .get(&uid)
+            .is_some_and(|id| id.conn.qp_type == QpType::XrcTgt);
+        if let (true, Some(qp)) = (xrc, self.hosts[host].qps.get_mut(&qp)) {
+            // Targets of XRC are shared, and no connection of theirs is waited for.
+            qp.excused = true;
+        }
         self.checker.rep_sent(uid);
         if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
             conn.qp = Some(qp);
@@ -670,7 +687,8 @@ impl World {
     fn answered(&mut self, host: usize, uid: Uid, arrival: &Arrival) {
         let rep = RepView(&arrival.mad);
         let token = token_of(Rep::private_data(&arrival.mad));
-        let qpn = rep.local_qpn();
+        let id = self.hosts[host].cm.ids.get(&uid);
+        let qpn = rep.qpn(id.is_some_and(|id| id.conn.qp_type == QpType::XrcIni));
         if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
             conn.named = Some((arrival.from, qpn, token));
         }
@@ -793,7 +811,8 @@ impl World {
 
     fn wait_for_exit(&mut self, host: usize, uid: Uid) {
         let longest = self.config.linger_us() + 2_000_000;
-        self.later(host, uid, longest, Later::GiveUp);
+        let uses = self.hosts[host].conns.get(&uid).map_or(0, |conn| conn.uses);
+        self.later(host, uid, longest, Later::GiveUp(uses));
     }
 
     /// The peer has refused, or could not be reached.
@@ -869,7 +888,8 @@ impl World {
             Later::Disconnect => self.disconnect(host, uid),
             Later::ConfirmDisconnect => self.confirm_disconnect(host, uid),
             Later::Destroy => self.destroy(host, uid),
-            Later::GiveUp => {
+            Later::GiveUp(uses) if conn.uses != uses => {}
+            Later::GiveUp(_) => {
                 if self.checker.owes_exit(uid) {
                     self.fx
                         .broken(format!("host {host}: {uid} never gets TIMEWAIT_EXIT"));

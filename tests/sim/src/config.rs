@@ -43,6 +43,8 @@ pub struct Config {
     pub completion_failed: u32,
     /// Workers that take long to start.
     pub worker_slow: u32,
+    /// Whether a MAD may take effect long after it was sent.
+    pub overdue: bool,
     /// Allocations that fail.
     pub allocation_fails: u32,
     /// Processes that crash.
@@ -102,7 +104,7 @@ impl Config {
                 rng.range(1, most)
             }
         };
-        Config {
+        let mut config = Config {
             hosts: if rng.chance(7000) { 2 } else { 3 },
             devs: if rng.chance(7500) { 1 } else { 2 },
             life: rng.range(8, 13) as u8,
@@ -126,7 +128,7 @@ impl Config {
             unplugs: times(rng, 3),
             partitions: times(rng, 3),
             relistens: times(rng, 4),
-            forgeries: times(rng, 40),
+            forgeries: times(rng, 60),
             processes: rng.range(1, 2) as usize,
             connections: rng.range(1, 3) as usize,
             rejects: rate(rng, 2000),
@@ -139,7 +141,10 @@ impl Config {
             destroys: rate(rng, 2000),
             reuses: rate(rng, 5000),
             no_service: rate(rng, 500),
-        }
+            overdue: false,
+        };
+        config.overdue = config.late > 0 || config.worker_slow > 0;
+        config
     }
 
     /// No more faults, and consumers that do at once what they should.
@@ -162,7 +167,6 @@ impl Config {
             &mut self.slow,
             &mut self.ignores,
             &mut self.destroys,
-            &mut self.reuses,
             &mut self.no_service,
         ] {
             *rate = 0;

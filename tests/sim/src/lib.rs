@@ -21,42 +21,72 @@ pub mod seen;
 pub mod transitions;
 pub mod world;
 
-/// Runs the seeds from `first` on, `count` of them, on all processors. Returns the first seed that
-/// fails with what is wrong, and what was seen.
-pub fn run_seeds(first: u64, count: u64) -> (Vec<(u64, Vec<String>)>, seen::Seen, u64, u32) {
-    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
-    let next = std::sync::atomic::AtomicU64::new(0);
-    let results = std::sync::Mutex::new((Vec::new(), seen::Seen::default(), 0, 0));
+use seen::Seen;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+/// After so many failures a thread looks for no more.
+const ENOUGH: usize = 10;
+
+/// How the worlds of many seeds went.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Seeds that fail, and why.
+    pub broken: Vec<(u64, Vec<String>)>,
+    /// What was seen.
+    pub seen: Seen,
+    /// Tasks done.
+    pub tasks: u64,
+    /// The most attempts that a peer needed to connect.
+    pub most_attempts: u32,
+}
+
+/// Runs `count` seeds from `first` on, on all processors.
+pub fn run_seeds(first: u64, count: u64) -> Runs {
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    let next = AtomicU64::new(0);
+    let all = Mutex::new(Runs::default());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let mut seen = seen::Seen::default();
-                let (mut tasks, mut most) = (0, 0);
-                let mut broken = Vec::new();
-                loop {
-                    let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    if number >= count || broken.len() > 20 {
+                let mut runs = Runs::default();
+                while runs.broken.len() < ENOUGH {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
                         break;
                     }
-                    let outcome = world::run(first + number, false);
-                    seen.add(&outcome.seen);
-                    tasks += outcome.tasks;
-                    most = most.max(outcome.most_attempts);
-                    if !outcome.broken.is_empty() {
-                        broken.push((first + number, outcome.broken));
-                    }
+                    runs.add_world(first + number);
                 }
-                let mut results = results.lock().unwrap_or_else(|error| error.into_inner());
-                results.0.append(&mut broken);
-                results.1.add(&seen);
-                results.2 += tasks;
-                results.3 = results.3.max(most);
+                all.lock().unwrap_or_else(PoisonError::into_inner).add(runs);
             });
         }
     });
-    let mut results = results
-        .into_inner()
-        .unwrap_or_else(|error| error.into_inner());
-    results.0.sort();
-    results
+    let mut runs = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    runs.broken.sort();
+    runs
+}
+
+impl Runs {
+    fn add_world(&mut self, seed: u64) {
+        // A panic is a failure like others: the seed matters.
+        let Ok(outcome) = std::panic::catch_unwind(|| world::run(seed, false)) else {
+            self.broken.push((seed, vec!["panic".to_owned()]));
+            return;
+        };
+        self.seen.add(&outcome.seen);
+        self.tasks += outcome.tasks;
+        self.most_attempts = self.most_attempts.max(outcome.most_attempts);
+        if !outcome.broken.is_empty() {
+            self.broken.push((seed, outcome.broken));
+        }
+    }
+
+    fn add(&mut self, mut other: Runs) {
+        self.broken.append(&mut other.broken);
+        self.seen.add(&other.seen);
+        self.tasks += other.tasks;
+        self.most_attempts = self.most_attempts.max(other.most_attempts);
+    }
 }

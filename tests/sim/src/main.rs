@@ -41,20 +41,22 @@ fn replay(seed: Option<u64>) -> ExitCode {
 
 fn many(first: u64, count: u64) -> ExitCode {
     let began = Instant::now();
-    let (broken, seen, tasks, attempts) = ib_cm_sim::run_seeds(first, count);
-    print!("{}", seen.table());
-    for missing in seen.missing() {
+    let runs = ib_cm_sim::run_seeds(first, count);
+    print!("{}", runs.seen.table());
+    for missing in runs.seen.missing() {
         println!("never: {missing}");
     }
     println!(
-        "{count} seeds from {first}, {tasks} tasks, at most {attempts} attempts to connect, {:.1} s",
+        "{count} seeds from {first}, {} tasks, at most {} attempts to connect, {:.1} s",
+        runs.tasks,
+        runs.most_attempts,
         began.elapsed().as_secs_f64()
     );
-    for (seed, what) in &broken {
+    for (seed, what) in &runs.broken {
         println!("seed {seed}: {}", what.join("; "));
         println!("  replay: scripts/sim --seed {seed}");
     }
-    if broken.is_empty() {
+    if runs.broken.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -5,6 +5,7 @@ use crate::apps::AppTask;
 use crate::fx::Lid;
 use crate::fx::Time;
 use crate::fx::Uid;
+use crate::say;
 use crate::seen::Mark;
 use crate::world::lid;
 use crate::world::place;
@@ -81,11 +82,18 @@ impl World {
             excused: false,
         };
         qps.insert(uid, qp);
+        say!(self.fx, "host {host} makes queue pair {uid}, number {qpn}");
         Some(uid)
     }
 
     /// Lets a queue pair take packets, from the queue pair `peer` at `to`.
     pub fn ready_to_receive(&mut self, host: usize, qp: Uid, to: (Lid, u32), peer: Uid) {
+        say!(
+            self.fx,
+            "host {host} connects queue pair {qp} to {peer}, {to:?}"
+        );
+        let ghost = !self.hosts.iter().any(|host| host.qps.contains_key(&peer));
+        self.ghosts |= ghost;
         if let Some(qp) = self.hosts[host].qps.get_mut(&qp) {
             qp.state = QpState::Rtr;
             qp.used = true;
@@ -106,6 +114,7 @@ impl World {
 
     /// Stops a queue pair.
     pub fn stop_qp(&mut self, host: usize, qp: Uid) {
+        say!(self.fx, "host {host} stops queue pair {qp}");
         if let Some(qp) = self.hosts[host].qps.get_mut(&qp) {
             qp.state = QpState::Error;
         }
@@ -152,10 +161,17 @@ impl World {
             return;
         };
         self.fx.seen.mark(Mark::PacketAccepted);
-        // Hosts that use the same communication IDs again after a boot cannot be told from what
-        // they were before: that is what the random start is for.
-        let wrong = uid != meant || qp.peer != data.from.2;
-        if wrong && !self.config.same_ids {
+        let (meant, expected) = (uid == meant, qp.peer == data.from.2);
+        let wrong = match () {
+            // An identifier that is used again, by a consumer or by a host after a boot, cannot be
+            // told from what it was before. That is what new IDs and the random start are for.
+            () if self.config.same_ids || self.config.reuses > 0 => false,
+            // A REP that is older than TimeWait answers a REQ that has been accepted twice; a REQ
+            // that is older is new to everybody.
+            () if self.config.overdue => !meant && !expected && !self.ghosts,
+            () => !meant || !expected,
+        };
+        if wrong {
             self.fx.broken(format!(
                 "queue pair {uid} took a packet for another: {data:?}"
             ));
@@ -167,6 +183,7 @@ impl World {
 
     /// Destroys a queue pair.
     pub fn destroy_qp(&mut self, host: usize, qp: Uid) {
+        say!(self.fx, "host {host} destroys queue pair {qp}");
         self.hosts[host].qps.remove(&qp);
     }
 }

@@ -7,6 +7,7 @@ use ib_cm_proto::lookup;
 use ib_cm_proto::lookup::addressed;
 use ib_cm_proto::lookup::Answer;
 use ib_cm_proto::lookup::Meeting;
+use ib_cm_proto::lookup::Named;
 use ib_cm_proto::lookup::Recipient;
 use ib_cm_proto::lookup::Verdict;
 use ib_cm_proto::messages::drep_to_stranger;
@@ -131,7 +132,7 @@ impl Cm {
             return;
         };
         let uid = match to.to {
-            Recipient::Local(id) => self.named(dev, id),
+            Recipient::Local(id) => self.local_ids.get(&id).copied(),
             Recipient::Remote(key) => self.remote_ids.get(&key).copied(),
         };
         let Some(uid) = uid else {
@@ -140,6 +141,10 @@ impl Cm {
             }
             return;
         };
+        if matches!(to.to, Recipient::Local(_)) && self.is_elsewhere(dev, uid) {
+            fx.seen.mark(Mark::OtherDevice);
+            return;
+        }
         let begins = matches!(message, AttrId::Dreq | AttrId::Lap);
         let with = With {
             peer: Some(to.peer),
@@ -163,10 +168,9 @@ impl Cm {
         self.post(dev, arrival.from, fx, |mad| drep.emit(mad, &[]));
     }
 
-    /// The identifier that a message names by our communication ID.
-    fn named(&self, dev: usize, local_id: u32) -> Option<Uid> {
-        let uid = *self.local_ids.get(&local_id)?;
-        (self.ids.get(&uid)?.dev == dev).then_some(uid)
+    /// Whether an identifier belongs to another device than the message that names it.
+    fn is_elsewhere(&self, dev: usize, uid: Uid) -> bool {
+        self.ids.get(&uid).is_some_and(|id| id.dev != dev)
     }
 
     /// Rejects a REQ or REP that belongs to no connection of ours.
@@ -304,7 +308,12 @@ impl Cm {
     /// The second half of a REQ: makes the identifier visible.
     pub fn complete_req(&mut self, dev: usize, uid: Uid, mut arrival: Arrival, fx: &mut Fx) {
         let from = arrival.from;
-        if !self.devs[dev].open || !self.ids.contains_key(&uid) {
+        if !self.devs[dev].open {
+            return;
+        }
+        if !self.ids.contains_key(&uid) {
+            // The peer has lost this connection too.
+            self.finished(dev, from, fx);
             return;
         }
         let req = ReqView(&arrival.mad);
@@ -359,10 +368,15 @@ impl Cm {
     fn rep(&mut self, dev: usize, arrival: Arrival, fx: &mut Fx) {
         let mad = arrival.mad.clone();
         let view = RepView(&mad);
-        let ours = self.named(dev, view.remote_comm_id());
+        let ours = self.local_ids.get(&view.remote_comm_id()).copied();
         let conn = ours.and_then(|uid| self.ids.get(&uid)).map(|id| id.conn);
+        let named = match (&conn, ours) {
+            (Some(_), Some(uid)) if self.is_elsewhere(dev, uid) => Named::Elsewhere,
+            (Some(conn), _) => Named::Known(conn),
+            (None, _) => Named::Nobody,
+        };
         let mut who = Who { ours, known: None };
-        if let Some(verdict) = lookup::refuse_rep(conn.as_ref(), view.local_comm_id()) {
+        if let Some(verdict) = lookup::refuse_rep(named, view.local_comm_id()) {
             self.obey(dev, &arrival, verdict, who, fx);
             return;
         }

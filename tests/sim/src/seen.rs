@@ -91,7 +91,9 @@ marks! {
     SidrAnswered, "a SIDR_REQ was answered";
     SidrDuplicate, "a SIDR_REQ was repeated";
     SidrTimedOut, "a SIDR_REQ was never answered";
+    OtherDevice, "a MAD named an identifier of another device";
     ForgedMad, "a forged MAD arrived";
+    Meddled, "a MAD was forged with the IDs of a connection";
     ProbeFirst, "a peer connected at the first attempt";
     ProbeLater, "a peer connected at a later attempt";
 }

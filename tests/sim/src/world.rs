@@ -78,6 +78,9 @@ pub struct World {
     pub partitions: BTreeSet<(usize, usize)>,
     /// Connections that still have to be made, by their probes.
     pub probes: BTreeMap<Uid, crate::apps::Probe>,
+    /// A queue pair was connected to one that was gone already: a MAD that is older than TimeWait
+    /// has been believed.
+    pub ghosts: bool,
     /// The most attempts that a probe took.
     pub most_attempts: u32,
     queue: BinaryHeap<Reverse<(Time, u64)>>,
@@ -167,6 +170,7 @@ impl World {
             phase: Phase::Faulty,
             partitions: BTreeSet::new(),
             probes: BTreeMap::new(),
+            ghosts: false,
             most_attempts: 0,
             queue: BinaryHeap::new(),
             tasks: BTreeMap::new(),
