@@ -389,13 +389,7 @@ impl Id {
 
 /// How many messages a step sends.
 fn messages(step: &Step) -> usize {
-    let messages = [
-        step.rej.is_some(),
-        step.dreq,
-        step.drep,
-        step.mra.is_some(),
-        step.rtu,
-    ];
+    let messages = [step.rej.is_some(), step.dreq, step.drep, step.mra.is_some()];
     messages.iter().filter(|message| **message).count()
 }
 

@@ -23,8 +23,12 @@ use super::send::{
     Repeat, //
 };
 use crate::rdma::trace;
-use ib_cm_proto::connection::Connection;
+use ib_cm_proto::connection::{
+    Connection,
+    QpType, //
+};
 use ib_cm_proto::step::{
+    DuplicateReq,
     Input,
     RepMatch, //
 };
@@ -40,8 +44,8 @@ enum Verdict {
     Accepted(bool),
     /// The identifier has moved on meanwhile.
     TooLate,
-    /// Another connection has the same remote ID: the REP repeats what that one was told.
-    KnownId,
+    /// Another connection has the same remote ID.
+    KnownId(Arc<Id>),
     /// Another connection, which must be stale, has the same remote queue pair.
     Stale(Arc<Id>),
 }
@@ -69,6 +73,8 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
             again(&arrival, &id);
             trace::remote_no_priv_err(local);
         }
+        // As in C, what is destroyed has no duplicates.
+        RepMatch::Drop if conn.is_orphan() => trace::remote_no_priv_err(local),
         RepMatch::Drop => {
             count_duplicate(&arrival);
             trace::remote_no_priv_err(local);
@@ -134,22 +140,51 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
     match verdict {
         Verdict::Accepted(deliver) => return deliver.then_some(id),
         Verdict::TooLate => {}
-        Verdict::KnownId => trace::insert_failed_err(local),
+        Verdict::KnownId(known) => {
+            trace::insert_failed_err(local);
+            if let Some(arrival) = &with.arrival {
+                answer_known(arrival, &known, id);
+            }
+        }
         Verdict::Stale(known) => {
             trace::staleconn_err(remote, local);
             if let Some(arrival) = &with.arrival {
                 reject(arrival, Msg::Rep, RejReason::STALE_CONN, &[]);
             }
             end_stale(known);
-            let outcome = id.act(Input::StaleRep, &mut With::nothing());
-            if outcome.deliver {
-                // The MAD is freed here, so its worker may not call the consumer: see
-                // `deliver::one`.
-                Id::deliver_later(id);
-            }
+            give_up(id);
         }
     }
     None
+}
+
+/// The REP that answers the REQ of `id` carries the remote ID of another connection: as a REQ would
+/// (IBA 12.9.8.3).
+fn answer_known(arrival: &Mail, known: &Arc<Id>, id: Arc<Id>) {
+    let conn = id.lock().conn;
+    let rep = RepView(arrival.mad.mad());
+    let qpn = rep.qpn(conn.qp_type == QpType::XrcIni);
+    let verdict = known.lock().conn.duplicate_req(qpn);
+    match verdict {
+        DuplicateReq::RejStale => {
+            count_duplicate(arrival);
+            reject(arrival, Msg::Rep, RejReason::STALE_CONN, &[]);
+            give_up(id);
+        }
+        DuplicateReq::RejIdInUse => {
+            reject(arrival, Msg::Rep, RejReason::DUPLICATE_LOCAL_COMM_ID, &[]);
+        }
+        DuplicateReq::Drop | DuplicateReq::Mra => count_duplicate(arrival),
+    }
+}
+
+/// Ends an attempt to connect to a peer that answers with what is left of another connection.
+fn give_up(id: Arc<Id>) {
+    let outcome = id.act(Input::StaleRep, &mut With::nothing());
+    if outcome.deliver {
+        // The MAD is freed soon, so its worker may not call the consumer: see `deliver::one`.
+        Id::deliver_later(id);
+    }
 }
 
 /// Enters `id` in the indices of remote IDs and queue pairs as `learned` has them, both or none.
@@ -167,7 +202,7 @@ fn enter(
         ca_guid: learned.remote_ca_guid,
     };
     enter_both(inner, remote_id, remote_qpn, id).map_err(|holder| match holder {
-        Holder::OfId(_) => Verdict::KnownId,
+        Holder::OfId(known) => Verdict::KnownId(known),
         Holder::OfQpn(known) => Verdict::Stale(known),
     })
 }

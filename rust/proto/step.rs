@@ -164,7 +164,7 @@ pub enum Report {
 
 /// What the glue has to do after an input, besides noting the new state.
 ///
-/// Order: cancel, then REJ, DREQ, DREP, MRA, RTU, then indices and timer, then the report.
+/// Order: cancel, then REJ, DREQ, DREP, MRA, then indices and timer, then the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Step {
     /// For a call: why it is refused. Nothing else is set then.
@@ -183,8 +183,6 @@ pub struct Step {
     pub drep: bool,
     /// Send an MRA for this message.
     pub mra: Option<Msg>,
-    /// Send an RTU.
-    pub rtu: bool,
     /// What becomes of the entries in the indices.
     pub indices: Indices,
     /// Set the timer.
@@ -204,7 +202,6 @@ impl Step {
         dreq: false,
         drep: false,
         mra: None,
-        rtu: false,
         indices: Indices::Keep,
         timer: None,
         report: None,

@@ -118,9 +118,6 @@ fn actions(step: &Step, after: &Connection) -> String {
     if let Some(delayed) = step.mra {
         words.push(format!("MRA({})", message(delayed)));
     }
-    if step.rtu {
-        words.push("RTU".to_owned());
-    }
     match (step.indices, step.timer) {
         // What begins TimeWait.
         (Indices::DropRemoteQpn, Some(Timer::Timewait(_))) => words.push("timewait".to_owned()),

@@ -82,13 +82,7 @@ impl Witness {
     }
 
     fn check_messages(&self, step: &Step, what: &str) {
-        let sent = [
-            step.rej.is_some(),
-            step.dreq,
-            step.drep,
-            step.mra.is_some(),
-            step.rtu,
-        ];
+        let sent = [step.rej.is_some(), step.dreq, step.drep, step.mra.is_some()];
         assert!(sent.iter().filter(|sent| **sent).count() <= 2, "{what}");
     }
 
