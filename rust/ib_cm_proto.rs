@@ -14,6 +14,8 @@
 
 #[path = "proto/connection.rs"]
 pub mod connection;
+#[path = "proto/incoming.rs"]
+mod incoming;
 #[path = "proto/lookup.rs"]
 pub mod lookup;
 #[path = "proto/messages.rs"]

@@ -359,14 +359,10 @@ impl Id {
                     self.report(inner, &step, with);
                 }
                 trace::timewait_exit(self.public.raw(), inner.conn.local_qpn);
-                self.leave_indices(inner, true);
+                self.leave_indices(inner, Indices::DropAll);
             }
         }
-        match step.indices {
-            Indices::Keep => {}
-            Indices::DropRemoteQpn => self.leave_indices(inner, false),
-            Indices::DropAll => self.leave_indices(inner, true),
-        }
+        self.leave_indices(inner, step.indices);
         self.public.show(&inner.conn);
         let deliver = !inner.events.is_empty() && !inner.events.delivering;
         inner.events.delivering |= deliver;

@@ -36,12 +36,10 @@ use crate::rdma::{
         TeardownObserver, //
     },
 };
+use ib_cm_proto::lookup;
 use ib_cm_proto::state::State;
 use ib_cm_proto::step::Input;
 use ib_cm_proto::time;
-
-/// The shortest time that a peer gets to answer a DREQ.
-const LEAST_PATIENCE_MS: Milliseconds = 1000;
 
 /// Ends and holds what the processes of a device leave behind.
 pub(crate) struct Holder;
@@ -128,7 +126,7 @@ impl Held {
             return;
         }
         let longest = self.0.iter().map(timewait_ms).max().unwrap_or(0);
-        let patience = longest.saturating_mul(2).max(LEAST_PATIENCE_MS);
+        let patience = lookup::hold_patience_ms(longest);
         let mut end = hold(patience, &mut || self.release());
         if end == HoldEnd::TimedOut {
             // Those that have heard from their peer are in TimeWait, and see it out.
@@ -168,19 +166,13 @@ impl Held {
     fn give_up(&self) {
         for id in &self.0 {
             let mut inner = id.lock();
-            if !matches!(inner.local_qpn, Slot::Entered) {
+            let qpn = inner.conn.local_qpn;
+            // uverbs may come back for another pass, which must not wait again.
+            if !id.leave_local_qpn(&mut inner) {
                 continue;
             }
-            let conn = inner.conn;
-            let key = LocalQpn {
-                device: id.public.device_key(),
-                qpn: conn.local_qpn,
-                local_id: conn.local_id,
-            };
-            // uverbs may come back for another pass, which must not wait again.
-            inner.local_qpn.leave(&manager().local_qpns, key);
             drop(inner);
-            trace::hold_expired(id.public.raw(), conn.local_qpn);
+            trace::hold_expired(id.public.raw(), qpn);
             manager().holds.expired.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -190,7 +182,7 @@ impl Held {
 fn carries(qp: &UserQp, id: &Arc<Id>) -> bool {
     let conn = id.lock().conn;
     qp.query()
-        .is_ok_and(|info| info.is_connected_type() && info.dest_qp_num == conn.remote_qpn)
+        .is_ok_and(|info| lookup::carries(info.is_connected_type(), info.dest_qp_num, &conn))
 }
 
 /// Whether the queue pair of `id` still has to stay.

@@ -66,8 +66,10 @@ use crate::rdma::{
     params::HoldPoint, //
 };
 use ib_cm_proto::connection::Connection;
-use ib_cm_proto::state::State;
-use ib_cm_proto::step::Input;
+use ib_cm_proto::step::{
+    Indices,
+    Input, //
+};
 
 /// The place of an identifier in one index.
 pub(crate) enum Slot<K> {
@@ -383,41 +385,43 @@ impl Id {
         }
     }
 
-    /// Leaves the indices that the connection has no more business in. The local ID goes too when
-    /// nobody can use it any more.
-    pub(crate) fn leave_indices(&self, inner: &mut Inner, all: bool) {
+    /// Leaves the indices that the connection has no more business in.
+    pub(crate) fn leave_indices(&self, inner: &mut Inner, which: Indices) {
         let conn = inner.conn;
-        let ca_guid = conn.remote_ca_guid;
-        let key = RemoteQpn {
-            qpn: conn.remote_qpn,
-            ca_guid,
-        };
-        inner.remote_qpn.leave(&manager().remote_qpns, key);
-        if !all {
-            return;
+        let leaves = conn.leaves(which);
+        if leaves.remote_qpn {
+            let key = conn.remote_qpn_key();
+            inner.remote_qpn.leave(&manager().remote_qpns, key);
         }
-        let key = RemoteId {
-            id: conn.remote_id,
-            ca_guid,
-        };
-        inner.remote_id.leave(&manager().remote_ids, key);
+        if leaves.remote_id {
+            let key = conn.remote_id_key();
+            inner.remote_id.leave(&manager().remote_ids, key);
+        }
+        if leaves.local_qpn {
+            self.leave_local_qpn(inner);
+            if let Some(request) = inner.sidr.take() {
+                manager().sidr_requests.remove(&request);
+            }
+        }
+        if leaves.local_id {
+            let key = LocalId(conn.local_id);
+            inner.local_id.leave(&manager().local_ids, key);
+        }
+    }
+
+    /// The queue pair may go: those who hold it are told. Returns whether it could not before.
+    pub(crate) fn leave_local_qpn(&self, inner: &mut Inner) -> bool {
+        if !matches!(inner.local_qpn, Slot::Entered) {
+            return false;
+        }
         let key = LocalQpn {
             device: self.public.device_key(),
-            qpn: conn.local_qpn,
-            local_id: conn.local_id,
+            qpn: inner.conn.local_qpn,
+            local_id: inner.conn.local_id,
         };
-        if matches!(inner.local_qpn, Slot::Entered) {
-            inner.local_qpn.leave(&manager().local_qpns, key);
-            HoldPoint.wake();
-        }
-        if let Some(request) = inner.sidr.take() {
-            manager().sidr_requests.remove(&request);
-        }
-        if conn.is_orphan() && conn.state == State::Idle {
-            inner
-                .local_id
-                .leave(&manager().local_ids, LocalId(conn.local_id));
-        }
+        inner.local_qpn.leave(&manager().local_qpns, key);
+        HoldPoint.wake();
+        true
     }
 }
 

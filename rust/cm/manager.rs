@@ -37,6 +37,11 @@ use crate::rdma::{
 /// Handlers that may sleep at the same time before protocol work has to wait for one.
 const MAX_ACTIVE: i32 = 2048;
 
+pub(crate) use ib_cm_proto::lookup::{
+    RemoteId,
+    RemoteQpn, //
+};
+
 /// `IB_CM_ASSIGN_SERVICE_ID`: the first of the service IDs that the manager hands out itself.
 pub(crate) const ASSIGN_SERVICE_ID: u64 = 0x0200_0000_0000_0000;
 
@@ -54,24 +59,10 @@ impl Key for LocalId {
     }
 }
 
-/// The peer's communication ID and adapter.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RemoteId {
-    pub(crate) id: u32,
-    pub(crate) ca_guid: u64,
-}
-
 impl Key for RemoteId {
     fn hash(&self) -> u64 {
         mix(self.ca_guid ^ u64::from(self.id))
     }
-}
-
-/// The peer's queue pair and adapter.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RemoteQpn {
-    pub(crate) qpn: u32,
-    pub(crate) ca_guid: u64,
 }
 
 impl Key for RemoteQpn {

@@ -23,7 +23,6 @@ use super::inbox::{
     Request, //
 };
 use super::manager;
-use super::manager::RemoteId;
 use super::port::Port;
 use super::rep;
 use super::req;
@@ -38,6 +37,11 @@ use crate::rdma::{
     sysfs::CounterGroup,
     trace, //
 };
+use ib_cm_proto::lookup::{
+    self,
+    Addressed,
+    Recipient, //
+};
 use ib_cm_proto::messages::{
     drep_to_stranger,
     rej_to_stranger, //
@@ -45,17 +49,13 @@ use ib_cm_proto::messages::{
 use ib_cm_proto::state::State;
 use ib_cm_proto::step::Input;
 use ib_cm_proto::wire::{
-    AprView,
     AttrId,
-    DrepView,
     DreqView,
     LapView,
     MraView,
     Msg,
     RejReason,
-    RejView,
-    RtuView,
-    SidrRepView, //
+    RejView, //
 };
 
 /// A MAD as it waits for its turn.
@@ -80,23 +80,16 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
         AttrId::Req => req::process(arrival),
         AttrId::Rep => rep::process(arrival),
         AttrId::SidrReq => sidr::process(arrival),
-        AttrId::Mra => mra(arrival),
-        AttrId::Rej => rej(arrival),
-        AttrId::Rtu => rtu(arrival),
-        AttrId::Dreq => dreq(arrival),
-        AttrId::Drep => drep(arrival),
-        AttrId::SidrRep => sidr_rep(arrival),
+        AttrId::Lap | AttrId::Apr if is_roce(&arrival) => None,
         AttrId::Lap => lap(arrival),
-        AttrId::Apr => apr(arrival),
+        _ => pass_on(arrival, With::nothing()),
     }
 }
 
-/// The identifier that a message names by our communication ID.
-fn named(arrival: &Arrival, local_id: u32) -> Option<Arc<Id>> {
-    match Id::find(local_id, arrival.port.device.key()) {
-        Found::Id(id) => Some(id),
-        Found::Elsewhere | Found::Nobody => None,
-    }
+/// As in C, alternate paths are for InfiniBand alone.
+fn is_roce(arrival: &Arrival) -> bool {
+    let port = &arrival.port;
+    port.device.ib().is_roce(port.number)
 }
 
 /// Counts a message that was known already.
@@ -144,131 +137,75 @@ pub(crate) fn reject_withdrawn(arrival: &Arrival) {
     }
 }
 
-/// Gives a message to the identifier that it is for. Returns the identifier if events wait, and
-/// whether the message was expected.
-fn give(id: Arc<Id>, input: Input, with: &mut With<'_>) -> (Option<Arc<Id>>, Expected) {
-    let port = with
-        .arrival
-        .as_ref()
-        .map(|arrival| (arrival.port.clone(), arrival.message));
-    let outcome = id.act(input, with);
-    let expected = match &outcome.step {
-        None => Expected::NotForIt,
-        Some(step) => {
-            if let (true, Some((port, message))) = (step.duplicate, port) {
-                port.count(CounterGroup::RxDuplicates, message, 1);
-            }
-            match step.unexpected {
-                true if step.duplicate => Expected::Duplicate,
-                true => Expected::No,
-                false => Expected::Yes,
-            }
-        }
+/// Gives a message to the identifier that it is for. Returns the identifier if events wait.
+fn pass_on(arrival: Mail, with: With<'_>) -> Option<Arc<Id>> {
+    let addressed = lookup::addressed(arrival.message, arrival.mad.mad())?;
+    let found = match addressed.to {
+        Recipient::Local(local_id) => Id::find(local_id, arrival.port.device.key()),
+        Recipient::Remote(key) => match manager().remote_ids.find(&key) {
+            Some(id) => Found::Id(id),
+            None => Found::Nobody,
+        },
     };
-    (outcome.deliver.then_some(id), expected)
-}
-
-/// Whether an identifier could make sense of a message.
-#[derive(PartialEq, Eq)]
-enum Expected {
-    Yes,
-    /// It had it before.
-    Duplicate,
-    /// Not in its state.
-    No,
-    /// It is not the one that was meant.
-    NotForIt,
-}
-
-fn mra(arrival: Mail) -> Option<Arc<Id>> {
-    let view = MraView(arrival.mad.mad());
-    let message = Msg::from_raw(view.message_mraed())?;
-    let id = named(&arrival, view.remote_comm_id())?;
-    let service_timeout = view.service_timeout();
-    // As long as no REP has come we do not know the peer's ID.
-    let peer = if message == Msg::Req {
-        0
-    } else {
-        view.local_comm_id()
-    };
-    let mut with = With {
-        service_timeout,
-        ..With::message(arrival, peer)
-    };
-    let (deliver, expected) = give(id.clone(), Input::Mra(message), &mut with);
-    // As in C: an MRA for another message than the one that waits is passed over in silence.
-    let state = id.lock().conn.state;
-    let waits = matches!(state, State::ReqSent | State::RepSent | State::Established);
-    if matches!(expected, Expected::No | Expected::Duplicate) && !waits {
-        trace::mra_unknown_err(id.public.raw());
-    }
-    deliver
-}
-
-fn rej(arrival: Mail) -> Option<Arc<Id>> {
-    let view = RejView(arrival.mad.mad());
-    let reason = view.reason();
-    let sender = view.local_comm_id();
-    let (id, peer) = if reason == RejReason::TIMEOUT {
-        // The sender has given up before it knew our ID: it tells its GUID instead.
-        let guid: &[u8; 8] = view.ari().first_chunk()?;
-        let key = RemoteId {
-            id: sender,
-            ca_guid: u64::from_be_bytes(*guid),
-        };
-        (manager().remote_ids.find(&key)?, sender)
-    } else if view.message_rejected() == Msg::Req.raw() {
-        (named(&arrival, view.remote_comm_id())?, 0)
-    } else {
-        (named(&arrival, view.remote_comm_id())?, sender)
-    };
-    let (deliver, expected) = give(
-        id.clone(),
-        Input::Rej(reason),
-        &mut With::message(arrival, peer),
-    );
-    if expected == Expected::No {
-        trace::rej_unknown_err(id.public.raw());
-    }
-    deliver
-}
-
-fn rtu(arrival: Mail) -> Option<Arc<Id>> {
-    let view = RtuView(arrival.mad.mad());
-    let id = named(&arrival, view.remote_comm_id())?;
-    let peer = view.local_comm_id();
-    give(id, Input::Rtu, &mut With::message(arrival, peer)).0
-}
-
-fn dreq(arrival: Mail) -> Option<Arc<Id>> {
-    let mad = arrival.mad.mad();
-    let view = DreqView(mad);
-    let (local, remote, qpn) = (
-        view.remote_comm_id(),
-        view.local_comm_id(),
-        view.remote_qpn_eecn(),
-    );
-    let id = match Id::find(local, arrival.port.device.key()) {
+    let id = match found {
         Found::Id(id) => id,
         Found::Elsewhere => return None,
         Found::Nobody => {
-            drep_again(&arrival);
+            if lookup::to_stranger(arrival.message) {
+                drep_again(&arrival);
+            }
             return None;
         }
     };
-    let mut with = With {
-        tid: Some(view.tid()),
-        ..With::message(arrival, remote)
-    };
-    let (deliver, expected) = give(id.clone(), Input::Dreq { qpn }, &mut with);
-    match (expected, &with.arrival) {
-        (Expected::NotForIt, Some(arrival)) => drep_again(arrival),
-        (Expected::No, _) if qpn == id.lock().conn.local_qpn => {
-            trace::dreq_unknown_err(id.public.raw());
+    give(id, addressed, arrival, with)
+}
+
+/// [`pass_on`], once the identifier is found.
+fn give(id: Arc<Id>, addressed: Addressed, arrival: Mail, mut with: With<'_>) -> Option<Arc<Id>> {
+    let (port, message) = (arrival.port.clone(), arrival.message);
+    let mad = arrival.mad.mad();
+    match message {
+        // These begin a transaction.
+        AttrId::Dreq | AttrId::Lap => with.tid = Some(DreqView(mad).tid()),
+        AttrId::Mra => with.service_timeout = MraView(mad).service_timeout(),
+        _ => {}
+    }
+    with.peer = Some(addressed.peer);
+    with.arrival = Some(arrival);
+    let outcome = id.act(addressed.input, &mut with);
+    match (&outcome.step, &with.arrival) {
+        (Some(step), _) => {
+            if step.duplicate {
+                port.count(CounterGroup::RxDuplicates, message, 1);
+            }
+            if step.unexpected {
+                trace_unexpected(&id, addressed.input, step.duplicate);
+            }
+        }
+        (None, Some(arrival)) if lookup::to_stranger(message) => drep_again(arrival),
+        _ => {}
+    }
+    outcome.deliver.then_some(id)
+}
+
+/// Traces a message that does not fit the state, where C does.
+fn trace_unexpected(id: &Arc<Id>, input: Input, duplicate: bool) {
+    let conn = id.lock().conn;
+    let id = id.public.raw();
+    match input {
+        Input::Rej(_) => trace::rej_unknown_err(id),
+        Input::Dreq { qpn } if qpn == conn.local_qpn && !duplicate => trace::dreq_unknown_err(id),
+        // An MRA for another message than the one that waits is passed over in silence.
+        Input::Mra(_)
+            if !matches!(
+                conn.state,
+                State::ReqSent | State::RepSent | State::Established
+            ) =>
+        {
+            trace::mra_unknown_err(id);
         }
         _ => {}
     }
-    deliver
 }
 
 /// Answers a DREQ for a connection that we know nothing of: the peer may forget it too.
@@ -286,63 +223,40 @@ fn drep_again(arrival: &Arrival) {
     trace::no_priv_err(view.local_comm_id(), view.remote_comm_id());
 }
 
-fn drep(arrival: Mail) -> Option<Arc<Id>> {
-    let view = DrepView(arrival.mad.mad());
-    let id = named(&arrival, view.remote_comm_id())?;
-    let peer = view.local_comm_id();
-    give(id, Input::Drep, &mut With::message(arrival, peer)).0
-}
-
-fn sidr_rep(arrival: Mail) -> Option<Arc<Id>> {
-    let view = SidrRepView(arrival.mad.mad());
-    let id = named(&arrival, view.request_id())?;
-    give(id, Input::SidrRep, &mut With::message(arrival, 0)).0
-}
-
+/// A LAP brings a path, which has to be found before the identifier is locked.
 fn lap(mut arrival: Mail) -> Option<Arc<Id>> {
     let port = arrival.port.clone();
-    // As in C, alternate paths are for InfiniBand alone.
-    if port.device.ib().is_roce(port.number) {
+    let local_id = LapView(arrival.mad.mad()).remote_comm_id();
+    let Found::Id(id) = Id::find(local_id, port.device.key()) else {
+        return None;
+    };
+    let mut path = req::path_of_lap(&arrival, &id);
+    let attr = {
+        let agents = port.enter()?;
+        AhAttr::from_mad(&agents.main, &arrival.mad).ok()?
+    };
+    let alt_av = Av::from_path(&mut path, None).ok()?;
+    // A queue pair cannot leave by another adapter.
+    if !alt_av.is_of(port.device.key()) {
         return None;
     }
-    let mad = arrival.mad.mad();
-    let view = LapView(mad);
-    let (local, remote, tid) = (view.remote_comm_id(), view.local_comm_id(), view.tid());
-    let id = named(&arrival, local)?;
-    let mut path = req::path_of_lap(&arrival, &id);
-    let agents = port.enter()?;
-    let attr = AhAttr::from_mad(&agents.main, &arrival.mad).ok()?;
-    drop(agents);
-    let alt_av = KBox::new(Av::from_path(&mut path, None).ok()?, GFP_KERNEL).ok()?;
-    let request = Request {
-        primary: path,
-        alternate: None,
-        listener: None,
-        bth_pkey: 0,
-    };
+    let alt_av = KBox::new(alt_av, GFP_KERNEL).ok()?;
     let av = Av {
         port: Some(port),
         attr,
         dlid_datapath: 0,
         pkey_index: arrival.mad.pkey_index(),
     };
-    *arrival.as_mut().project().request = Some(KBox::new(request, GFP_KERNEL).ok()?);
-    let mut with = With {
-        tid: Some(tid),
-        lap: Some((av, alt_av)),
-        ..With::message(arrival, remote)
+    let request = Request {
+        primary: path,
+        alternate: None,
+        listener: None,
+        bth_pkey: 0,
     };
-    give(id, Input::Lap, &mut with).0
-}
-
-fn apr(arrival: Mail) -> Option<Arc<Id>> {
-    let port = &arrival.port;
-    // As in C, alternate paths are for InfiniBand alone.
-    if port.device.ib().is_roce(port.number) {
-        return None;
-    }
-    let view = AprView(arrival.mad.mad());
-    let id = named(&arrival, view.remote_comm_id())?;
-    let peer = view.local_comm_id();
-    give(id, Input::Apr, &mut With::message(arrival, peer)).0
+    *arrival.as_mut().project().request = Some(KBox::new(request, GFP_KERNEL).ok()?);
+    let with = With {
+        lap: Some((av, alt_av)),
+        ..With::nothing()
+    };
+    pass_on(arrival, with)
 }

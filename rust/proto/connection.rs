@@ -3,7 +3,8 @@
 //!
 //! [`Connection::step`] takes one [`Input`], notes the new state and returns a [`Step`]: the
 //! messages to send, the timer to set, the index entries to drop and the event to report. It
-//! calls nothing and waits for nothing. Where a rule is not the C module's, the section of the
+//! calls nothing and waits for nothing. What received messages do stands in `incoming.rs`, the rest
+//! here. Where a rule is not the C module's, the section of the
 //! specification or the reason stands beside it.
 
 use super::state::LapState;
@@ -92,12 +93,12 @@ pub struct Connection {
     /// How often the module will still repeat its own DREQ.
     dreqs_left: u8,
     /// The consumer has given the identifier up: nobody is left to be told.
-    orphan: bool,
+    pub(crate) orphan: bool,
     /// An error or a REJ has been reported: only TIMEWAIT_EXIT may follow.
-    reported: bool,
+    pub(crate) reported: bool,
     /// The module itself ends this connection: it repeats the DREQ by its own timer, and answers
     /// a DREQ without asking the consumer.
-    ending: bool,
+    pub(crate) ending: bool,
 }
 
 impl Connection {
@@ -370,175 +371,6 @@ impl Connection {
         step
     }
 
-    fn rep(&mut self) -> Step {
-        if !matches!(self.state, State::ReqSent | State::MraReqRcvd) {
-            return Step::unexpected();
-        }
-        let mut step = Step {
-            cancel: true,
-            ..Step::NONE
-        };
-        self.state = State::RepRcvd;
-        self.report(Report::Message, &mut step);
-        step
-    }
-
-    fn stale_rep(&mut self) -> Step {
-        if !matches!(self.state, State::ReqSent | State::MraReqRcvd) {
-            return Step::unexpected();
-        }
-        let mut step = Step {
-            cancel: true,
-            ..Step::NONE
-        };
-        // The glue rejects the REP itself, with both IDs of the message.
-        self.enter_timewait(&mut step);
-        self.report(Report::Stale, &mut step);
-        step
-    }
-
-    fn rtu(&mut self) -> Step {
-        // C has forgotten an identifier that is destroyed, and counts nothing for it.
-        if self.orphan {
-            return Step::unexpected();
-        }
-        if !matches!(self.state, State::RepSent | State::MraRepRcvd) {
-            return Step::duplicate();
-        }
-        let mut step = Step {
-            cancel: true,
-            ..Step::NONE
-        };
-        self.state = State::Established;
-        self.report(Report::Message, &mut step);
-        step
-    }
-
-    fn dreq(&mut self, qpn: u32) -> Step {
-        use State::*;
-
-        if qpn != self.local_qpn {
-            return Step::unexpected();
-        }
-        let mut step = Step::NONE;
-        match self.state {
-            RepSent | MraRepRcvd => step.cancel = true,
-            DreqSent if self.ending => step.timer = Some(Timer::Stop),
-            DreqSent => step.cancel = true,
-            Established => step.cancel = self.lap_in_flight(),
-            Timewait => {
-                return Step {
-                    duplicate: true,
-                    drep: true,
-                    ..Step::NONE
-                }
-            }
-            DreqRcvd => return Step::duplicate(),
-            _ => return Step::unexpected(),
-        }
-        if self.ending || self.orphan || self.reported {
-            // Nobody will answer for us. Where the identifier is destroyed C knows it no more, and
-            // counts the DREQ as a repeated one.
-            step.duplicate = self.orphan;
-            self.report(Report::Message, &mut step);
-            self.enter_timewait(&mut step);
-            step.drep = true;
-        } else {
-            self.state = DreqRcvd;
-            self.report(Report::Message, &mut step);
-        }
-        step
-    }
-
-    fn drep(&mut self) -> Step {
-        if !matches!(self.state, State::DreqSent | State::DreqRcvd) {
-            return Step::unexpected();
-        }
-        let mut step = Step {
-            cancel: true,
-            ..Step::NONE
-        };
-        self.enter_timewait(&mut step);
-        self.report(Report::Message, &mut step);
-        step
-    }
-
-    fn rej(&mut self, reason: RejReason) -> Step {
-        use State::*;
-
-        let mut step = Step::NONE;
-        match self.state {
-            ReqSent | MraReqRcvd | RepSent | MraRepRcvd | ReqRcvd | MraReqSent => {
-                step.cancel = matches!(self.state, ReqSent | MraReqRcvd | RepSent | MraRepRcvd);
-                if reason == RejReason::STALE_CONN {
-                    self.enter_timewait(&mut step);
-                } else {
-                    self.reset(&mut step);
-                }
-            }
-            DreqSent => {
-                step.cancel = true;
-                self.enter_timewait(&mut step);
-            }
-            RepRcvd | MraRepSent => self.enter_timewait(&mut step),
-            Established if matches!(self.lap, LapState::Uninit | LapState::Sent) => {
-                step.cancel = self.lap == LapState::Sent;
-                self.enter_timewait(&mut step);
-            }
-            _ => return Step::unexpected(),
-        }
-        self.report(Report::Message, &mut step);
-        self.reported = true;
-        step
-    }
-
-    fn mra(&mut self, message: Msg) -> Step {
-        use State::*;
-
-        match (self.state, message) {
-            (ReqSent, Msg::Req) => self.state = MraReqRcvd,
-            (RepSent, Msg::Rep) => self.state = MraRepRcvd,
-            (MraReqRcvd | MraRepRcvd, _) => return Step::duplicate(),
-            _ => return Step::unexpected(),
-        }
-        let mut step = Step::NONE;
-        self.report(Report::Message, &mut step);
-        step
-    }
-
-    fn lap(&mut self) -> Step {
-        if self.state != State::Established {
-            return Step::unexpected();
-        }
-        let mut step = Step::NONE;
-        match self.lap {
-            LapState::Uninit | LapState::Idle => {
-                self.lap = LapState::Rcvd;
-                self.report(Report::Message, &mut step);
-            }
-            LapState::MraSent => {
-                step.duplicate = true;
-                step.mra = Some(Msg::Other);
-            }
-            LapState::Rcvd => return Step::duplicate(),
-            LapState::Sent | LapState::MraRcvd => return Step::unexpected(),
-        }
-        step
-    }
-
-    fn sidr_rep(&mut self) -> Step {
-        if self.state != State::SidrReqSent {
-            return Step::unexpected();
-        }
-        let mut step = Step {
-            cancel: true,
-            ..Step::NONE
-        };
-        self.state = State::Idle;
-        self.report(Report::Message, &mut step);
-        step
-    }
-
     /// The peer has lost this connection (IBA 12.9.8.3.1): end it, whatever its state.
     fn stale(&mut self) -> Step {
         use State::*;
@@ -662,7 +494,7 @@ impl Connection {
     }
 
     /// Whether a LAP waits for its answer.
-    fn lap_in_flight(&self) -> bool {
+    pub(crate) fn lap_in_flight(&self) -> bool {
         matches!(self.lap, LapState::Sent | LapState::MraRcvd)
     }
 
@@ -683,14 +515,14 @@ impl Connection {
 
     /// Begins TimeWait. The remote QPN is free for a new connection at once; the remote ID
     /// stays, to recognise late duplicates, and so does the local QPN.
-    fn enter_timewait(&mut self, step: &mut Step) {
+    pub(crate) fn enter_timewait(&mut self, step: &mut Step) {
         self.state = State::Timewait;
         step.indices = Indices::DropRemoteQpn;
         step.timer = Some(Timer::Timewait(time::ms_from_iba(self.ack_timeout)));
     }
 
     /// Back to the beginning.
-    fn reset(&mut self, step: &mut Step) {
+    pub(crate) fn reset(&mut self, step: &mut Step) {
         self.state = State::Idle;
         self.ending = false;
         step.indices = Indices::DropAll;
@@ -721,7 +553,7 @@ impl Connection {
     }
 
     /// Reports to the consumer, unless it has gone or has heard the last word already.
-    fn report(&mut self, report: Report, step: &mut Step) {
+    pub(crate) fn report(&mut self, report: Report, step: &mut Step) {
         if self.orphan || (self.reported && report != Report::TimewaitExit) {
             return;
         }
