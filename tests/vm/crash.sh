@@ -2,11 +2,13 @@
 # For scenarios in which processes die; sourced after lib.sh. The oracle is the trace:
 #
 #	oracle_on, oracle_off		traces queue pairs, connections and closes of files
-#	judge				sets kept, broken, expired, free (queue pairs) and longest (ms)
+#	judge				sets kept, broken, expired, over, free (queue pairs), longest (ms)
 #	expect_kept TEXT N		N queue pairs outlived TimeWait; on the C module none does
 #	victim NAME CMD...		a hold_peer that gets ready
 #	kill_victim NAME		SIGKILL, and returns when it is gone
 #	stat NAME			a number of the module's own, 0 on the C module
+#	timeline [no-exit]		prints what the trace says of a peer that came back, and that
+#					the old user is told of the end (and of that of TimeWait)
 
 # TIMEWAIT_EXIT of enum ib_cm_event_type.
 TIMEWAIT_EXIT=9
@@ -45,7 +47,7 @@ oracle_on() {
 		echo "event == $TIMEWAIT_EXIT" >$TRACING/events/hold/cm_work/filter
 	fi
 	echo 'sig == 9' >$TRACING/events/signal/signal_generate/filter
-	trace_on ib_cma:* hold:* signal:signal_generate "$@" || bail "no trace events"
+	trace_on ib_cma hold signal:signal_generate "$@" || bail "no trace events"
 }
 
 oracle_off() {
@@ -92,4 +94,18 @@ stat() {
 
 seen() {
 	grep -q "$1" $TRACING/trace
+}
+
+# timeline: needs rdma_cma:cm_event_handler. The first id that hears of its end is the stale one.
+timeline() {
+	local line old
+	grep -E 'icm_|cm_event_handler' $RUN/trace | sed 's/^.*\] [^ ]* *//' | awk '
+		!zero { zero = $1 + 0 }
+		{ $1 = sprintf("%8.0f ms", ($1 - zero) * 1000); print }' >$RUN/timeline
+	head -n 25 $RUN/timeline >$RUN/timeline.head
+	while read -r line; do note "$line"; done <$RUN/timeline.head
+	old=$(grep -m 1 DISCONNECTED $RUN/timeline | grep -o 'cm.id=[0-9]*')
+	check "the old connection's user is told DISCONNECTED (${old:-none})" [ -n "$old" ]
+	[ "${1:-}" = no-exit ] ||
+		check "and TIMEWAIT_EXIT" grep -q "$old .*TIMEWAIT_EXIT" $RUN/timeline
 }

@@ -12,16 +12,16 @@ setup_rxe
 # Kills the one that is named, while the two exchange data.
 round() {
 	background server rping -s -a $SELF -p 7174
-	wait_for 10 listening 7174 || bail "rping does not listen"
+	wait_for 30 listening 7174 || { show server; bail "rping does not listen"; }
 	oracle_on
 	background client rping -c -a $SELF -p 7174 -C 1000000
-	wait_for 10 seen icm_send_rtu || bail "no connection"
-	wait_for 10 busy || bail "no traffic"
+	wait_for 20 seen icm_send_rtu || bail "no connection"
+	wait_for 20 busy || bail "no traffic"
 	kill_victim "$1"
-	check "the peer of the $1 notices" wait_for 10 seen icm_send_drep
+	check "the peer of the $1 notices" wait_for 20 seen icm_send_drep
+	judge
 	stop server
 	stop client
-	judge
 	expect_kept "QP of the $1" 1
 }
 

@@ -16,8 +16,9 @@
  *		fork	connects; a child has the same files
  *		pass	connects; hands the device's file to another process
  *		many	COUNT processes with one connection each
- *	hold_peer bare ADDRESS
- *		a QP that is connected to itself, without the connection manager
+ *		flood	connects and sends what it can
+ *	hold_peer bare ADDRESS [GID]
+ *		a QP without the connection manager, ready to receive from itself, or from GID
  *	hold_peer claim ADDRESS PORT QPN
  *		connects, and names QPN as its own
  *
@@ -38,7 +39,11 @@
 
 #include <rdma/rdma_cma.h>
 
-#define RESOLVE_MS 10000
+#define RESOLVE_MS	10000
+/* How many sends are on their way. */
+#define SENDS		64
+/* Of the first IPv4 address; before it is the link local one. */
+#define SGID_INDEX	1
 
 static struct ibv_cq *shared_cq;
 static struct ibv_pd *shared_pd;
@@ -74,7 +79,7 @@ static void share(struct ibv_context *context)
 	if (shared_pd)
 		return;
 	shared_pd = ibv_alloc_pd(context);
-	shared_cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+	shared_cq = ibv_create_cq(context, SENDS, NULL, NULL, 0);
 	if (!shared_pd || !shared_cq)
 		die("no protection domain or completion queue");
 }
@@ -83,7 +88,9 @@ static struct ibv_qp_init_attr qp_attributes(void)
 {
 	return (struct ibv_qp_init_attr) {
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = {
+			.max_send_wr = SENDS, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+		},
 		.send_cq = shared_cq,
 		.recv_cq = shared_cq,
 	};
@@ -183,9 +190,12 @@ static void serve(struct sockaddr_in *at, const char *mode)
 /* An id whose route is known. */
 static struct rdma_cm_id *resolve(struct sockaddr_in *to)
 {
-	struct rdma_event_channel *events = channel();
+	static struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 
+	/* One for all: a process's files are closed from the last one opened to the first. */
+	if (!events)
+		events = channel();
 	if (rdma_create_id(events, &id, NULL, RDMA_PS_TCP))
 		die("rdma_create_id");
 	if (ack_timeout && rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
@@ -343,6 +353,64 @@ static void many(struct sockaddr_in *to, int count)
 			die("read");
 }
 
+/* Whether the peer has ended the connection; answers it. */
+static int is_ended(struct rdma_cm_id *id)
+{
+	struct pollfd events = { .fd = id->channel->fd, .events = POLLIN };
+
+	if (poll(&events, 1, 1) <= 0)
+		return 0;
+	expect(id->channel, RDMA_CM_EVENT_DISCONNECTED);
+	rdma_disconnect(id);
+	return 1;
+}
+
+/* Writes of no bytes, which need no memory on either side. */
+static void flood(struct rdma_cm_id *id)
+{
+	struct ibv_send_wr write = {
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	unsigned long completed = 0;
+	struct ibv_wc done;
+	int i;
+
+	for (i = 0; i < SENDS; i++)
+		if (ibv_post_send(id->qp, &write, &bad))
+			die("ibv_post_send");
+	for (;;) {
+		int got = ibv_poll_cq(shared_cq, 1, &done);
+
+		if (got < 0 || (got && done.status != IBV_WC_SUCCESS)) {
+			printf("status %s\n", ibv_wc_status_str(done.status));
+			break;
+		}
+		if (got && !completed++)
+			puts("ready");
+		if (got && ibv_post_send(id->qp, &write, &bad))
+			break;
+		if (!got && is_ended(id))
+			break;
+	}
+	printf("the flood has ended after %lu\n", completed);
+	wait_for_end();
+}
+
+/* The QPs are not destroyed with their ids. */
+static void give_up_ids(struct rdma_cm_id **ids, int count)
+{
+	struct rdma_event_channel *events = ids[0]->channel;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		long start = now_ms();
+
+		rdma_destroy_id(ids[i]);
+		printf("destroyed in %ld\n", now_ms() - start);
+	}
+	rdma_destroy_event_channel(events);
+}
+
 static int client(struct sockaddr_in *to, const char *mode, int count)
 {
 	struct rdma_cm_id **ids = calloc(count, sizeof(*ids));
@@ -367,24 +435,21 @@ static int client(struct sockaddr_in *to, const char *mode, int count)
 			return 0;
 		if (!strcmp(mode, "fork"))
 			child_waits();
+		if (!strcmp(mode, "flood"))
+			flood(ids[0]);
 		for (i = 0; i < count && !strcmp(mode, "leave"); i++)
 			if (rdma_disconnect(ids[i]))
 				die("rdma_disconnect");
-		for (i = 0; i < count && !strcmp(mode, "orphan"); i++) {
-			struct rdma_event_channel *events = ids[i]->channel;
-
-			/* The QP is not destroyed with its id. */
-			rdma_destroy_id(ids[i]);
-			rdma_destroy_event_channel(events);
-		}
+		if (!strcmp(mode, "orphan"))
+			give_up_ids(ids, count);
 	}
 	puts("ready");
 	wait_for_end();
 	return 0;
 }
 
-/* Where the address is, and a QP that sends to itself. */
-static int bare(struct sockaddr_in *at)
+/* A QP of the device that has the address. */
+static int bare(struct sockaddr_in *at, const char *from_gid)
 {
 	struct rdma_event_channel *events = channel();
 	struct ibv_qp_attr attr = {
@@ -407,10 +472,16 @@ static int bare(struct sockaddr_in *at)
 	attr = (struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = qp->qp_num,
 		.max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh.hop_limit = 1 },
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .hop_limit = 64, .sgid_index = SGID_INDEX },
+		},
 	};
-	if (ibv_query_gid(id->verbs, 1, 0, &attr.ah_attr.grh.dgid) ||
-	    ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+	if (from_gid && inet_pton(AF_INET6, from_gid, &attr.ah_attr.grh.dgid) != 1)
+		die("that is no GID");
+	if (!from_gid && ibv_query_gid(id->verbs, 1, SGID_INDEX, &attr.ah_attr.grh.dgid))
+		die("ibv_query_gid");
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 			  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 			  IBV_QP_MIN_RNR_TIMER))
 		die("the QP does not get ready to receive");
@@ -426,12 +497,14 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc < 3)
 		goto usage;
-	address = parse(argv[2], argc > 3 ? argv[3] : "0");
-	ack_timeout = argc > 6 ? atoi(argv[6]) : 0;
-	if (!strcmp(argv[1], "bare"))
-		return bare(&address);
+	if (!strcmp(argv[1], "bare")) {
+		address = parse(argv[2], "0");
+		return bare(&address, argc > 3 ? argv[3] : NULL);
+	}
 	if (argc < 5)
 		goto usage;
+	address = parse(argv[2], argv[3]);
+	ack_timeout = argc > 6 ? atoi(argv[6]) : 0;
 	if (!strcmp(argv[1], "serve"))
 		serve(&address, argv[4]);
 	if (!strcmp(argv[1], "client"))
