@@ -127,18 +127,12 @@ impl Held {
         }
         let longest = self.0.iter().map(timewait_ms).max().unwrap_or(0);
         let patience = lookup::hold_patience_ms(longest);
-        let mut end = hold(patience, &mut || self.release());
-        if end == HoldEnd::TimedOut {
+        if hold(patience, &mut || self.release()) == HoldEnd::TimedOut {
             // Those that have heard from their peer are in TimeWait, and see it out.
             let left = params::hold_max_ms().saturating_sub(patience).min(longest);
-            end = hold(left, &mut || self.release() || !self.in_timewait());
-            if self.0.is_empty() {
-                end = HoldEnd::Done;
-            }
+            hold(left, &mut || self.release() || !self.in_timewait());
         }
-        if end != HoldEnd::Done {
-            self.give_up();
-        }
+        self.settle();
     }
 
     /// Lets go of those that have left TimeWait. Returns whether none is left.
@@ -148,10 +142,8 @@ impl Held {
             if is_entered(id) {
                 return false;
             }
-            if let Some(id) = self.0.pop() {
-                trace::release(id.public.raw(), id.lock().conn.local_qpn);
-                manager().holds.released.fetch_add(1, Ordering::Relaxed);
-            }
+            released(id);
+            self.0.pop();
         }
         true
     }
@@ -162,20 +154,28 @@ impl Held {
             .any(|id| id.lock().conn.state == State::Timewait)
     }
 
-    /// Lets go of what is left: the queue pairs are destroyed before their time.
-    fn give_up(&self) {
+    /// Lets go of what is left: those queue pairs are destroyed before their time.
+    fn settle(&self) {
         for id in &self.0 {
             let mut inner = id.lock();
             let qpn = inner.conn.local_qpn;
             // uverbs may come back for another pass, which must not wait again.
-            if !id.leave_local_qpn(&mut inner) {
-                continue;
-            }
+            let expired = id.leave_local_qpn(&mut inner);
             drop(inner);
-            trace::hold_expired(id.public.raw(), qpn);
-            manager().holds.expired.fetch_add(1, Ordering::Relaxed);
+            if expired {
+                trace::hold_expired(id.public.raw(), qpn);
+                manager().holds.expired.fetch_add(1, Ordering::Relaxed);
+            } else {
+                released(id);
+            }
         }
     }
+}
+
+/// Counts a hold that ended with TimeWait.
+fn released(id: &Arc<Id>) {
+    trace::release(id.public.raw(), id.lock().conn.local_qpn);
+    manager().holds.released.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Whether a queue pair carries the connection of `id`.
