@@ -26,6 +26,7 @@
 struct api_test {
 	unsigned int checks;
 	unsigned int failures;
+	bool quiet;		/* what fails is expected to */
 };
 
 struct api_case {
@@ -37,6 +38,8 @@ struct api_suite {
 	const char *name;
 	const struct api_case *cases;
 	unsigned int count;
+	bool keep;		/* what it makes stays */
+	bool no_device;		/* runs without one */
 };
 
 #define API_SUITE(_name, _cases) \
@@ -46,6 +49,14 @@ extern const struct api_suite api_suite_errno_state;
 extern const struct api_suite api_suite_errno_param;
 extern const struct api_suite api_suite_listen;
 extern const struct api_suite api_suite_qp_attr;
+extern const struct api_suite api_suite_order;
+extern const struct api_suite api_suite_handlers;
+extern const struct api_suite api_suite_data;
+extern const struct api_suite api_suite_destroy;
+extern const struct api_suite api_suite_junk;
+extern const struct api_suite api_suite_duplicates;
+extern const struct api_suite api_suite_device_hold;
+extern const struct api_suite api_suite_device_gone;
 
 /* True when the module under test is the C one. */
 bool api_on_c(void);
@@ -79,8 +90,8 @@ struct api_device {
 /* The device that a suite runs on; valid during the suite. */
 extern struct api_device api_device;
 
-int api_device_find(const char *netdev);
-void api_device_put(void);
+int api_device_open(struct api_device *dev, const char *netdev);
+void api_device_close(struct api_device *dev);
 
 /* An event with everything that is valid in the handler only. */
 struct api_event {
@@ -120,6 +131,11 @@ struct api_id {
 
 int api_handler(struct ib_cm_id *cm_id, const struct ib_cm_event *event);
 int api_other_handler(struct ib_cm_id *cm_id, const struct ib_cm_event *event);
+
+extern atomic_t api_other_calls;
+
+/* How long api_wait and api_wait_child wait. */
+extern unsigned int api_wait_limit;
 
 /* The listener whose ib_cm_id has no context, because it is shared. */
 extern struct api_id *api_shared_listener;

@@ -125,7 +125,7 @@ static bool ask_sidr(struct api_test *t, struct api_conn *conn)
 		.path = &conn->path,
 		.sgid_attr = api_device.attr,
 		.service_id = conn->req.service_id,
-		.timeout_ms = 1000,
+		.timeout_ms = 10000,
 		.max_cm_retries = 15,
 	};
 

@@ -55,7 +55,7 @@ static void service_ids(struct api_test *t)
 	}
 }
 
-static void assigned(struct api_test *t)
+static void assigned_ids(struct api_test *t)
 {
 	struct ib_cm_id *shared;
 	struct api_id *ids[4];
@@ -99,7 +99,7 @@ static void busy(struct api_test *t)
 	api_eq(t, ib_cm_listen(second->cm_id, service_id), 0, "a listener after the first");
 }
 
-static void shared(struct api_test *t)
+static void share_listeners(struct api_test *t)
 {
 	__be64 service_id = api_service_id();
 	struct ib_device *ib_device = api_device.ib_device;
@@ -253,9 +253,9 @@ static void comm_est(struct api_test *t)
 static const struct api_case cases[] = {
 	{ "a new identifier", created },
 	{ "service IDs", service_ids },
-	{ "assigned service IDs", assigned },
+	{ "assigned service IDs", assigned_ids },
 	{ "a service ID that is in use", busy },
-	{ "shared listeners", shared },
+	{ "shared listeners", share_listeners },
 	{ "shared listeners and a context", shared_with_context },
 	{ "reasons in words", reasons },
 	{ "ib_cm_notify from a hard interrupt", comm_est },

@@ -34,6 +34,14 @@ static const struct api_suite * const suites[] = {
 	&api_suite_errno_param,
 	&api_suite_listen,
 	&api_suite_qp_attr,
+	&api_suite_order,
+	&api_suite_handlers,
+	&api_suite_data,
+	&api_suite_destroy,
+	&api_suite_junk,
+	&api_suite_duplicates,
+	&api_suite_device_hold,
+	&api_suite_device_gone,
 };
 
 static DEFINE_MUTEX(run_lock);
@@ -46,7 +54,7 @@ bool api_on_c(void)
 	return !strcmp(under_test, "c");
 }
 
-static void append(const char *prefix, const char *fmt, va_list args)
+static __printf(2, 0) void append(const char *prefix, const char *fmt, va_list args)
 {
 	size_t room = RESULTS_SIZE - results_len;
 
@@ -93,6 +101,8 @@ bool api_check(struct api_test *t, bool good, const char *fmt, ...)
 	if (good)
 		return true;
 	t->failures++;
+	if (t->quiet)
+		return false;
 	va_start(args, fmt);
 	append("# failed: ", fmt, args);
 	va_end(args);
@@ -120,7 +130,8 @@ static void run_suite(const struct api_suite *suite)
 		struct api_test t = {};
 
 		suite->cases[i].run(&t);
-		api_end_case(&t);
+		if (!suite->keep)
+			api_end_case(&t);
 		report(suite->name, suite->cases[i].name, &t, ktime_ms_delta(ktime_get(), start));
 		cond_resched();
 	}
@@ -147,11 +158,11 @@ static ssize_t run_write(struct file *file, const char __user *user, size_t len,
 	mutex_lock(&run_lock);
 	results_len = 0;
 	api_free_all();
-	ret = api_device_find(netdev);
-	if (!ret) {
+	ret = suites[i]->no_device ? 0 : api_device_open(&api_device, netdev);
+	if (!ret)
 		run_suite(suites[i]);
-		api_device_put();
-	}
+	if (!ret && !suites[i]->no_device)
+		api_device_close(&api_device);
 	mutex_unlock(&run_lock);
 	return ret ? ret : len;
 }
@@ -190,6 +201,8 @@ static int __init api_init(void)
 static void __exit api_exit(void)
 {
 	debugfs_remove(folder);
+	/* What a suite kept. */
+	api_end_case(NULL);
 	api_free_all();
 	vfree(results);
 }

@@ -229,34 +229,10 @@ static void xrc(struct api_test *t)
 	type_and_time(t, IB_QPT_XRC_INI, API_LIFE_TIME);
 }
 
-/* After a migration RTS rearms the alternate path. */
-static void migrated(struct api_test *t)
-{
-	struct ib_qp_attr attr;
-	struct api_conn conn;
-	int mask = 0;
-
-	if (api_on_c()) {
-		api_expected_difference("PATH_MIG copies an address without its references");
-		return;
-	}
-	api_conn_init(&conn, API_LIFE_TIME);
-	if (!api_connect(t, &conn))
-		return;
-	api_eq(t, ib_cm_notify(conn.active->cm_id, IB_EVENT_PATH_MIG), 0, "PATH_MIG");
-	api_eq(t, ib_cm_notify(conn.active->cm_id, IB_EVENT_PATH_MIG), 0, "PATH_MIG again");
-	api_eq(t, conn.active->cm_id->lap_state, IB_CM_LAP_IDLE, "LAP state after PATH_MIG");
-	poison(&attr, IB_QPS_RTS);
-	api_eq(t, ib_cm_init_qp_attr(conn.active->cm_id, &attr, &mask), 0, "RTS after PATH_MIG");
-	api_eq(t, mask, IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE, "RTS mask after PATH_MIG");
-	api_eq(t, attr.path_mig_state, IB_MIG_REARM, "migration state");
-}
-
 static const struct api_case cases[] = {
 	{ "RC", reliable },
 	{ "UC", unreliable },
 	{ "XRC", xrc },
-	{ "after PATH_MIG", migrated },
 };
 
 const struct api_suite api_suite_qp_attr = API_SUITE("qp-attr", cases);
