@@ -13,7 +13,8 @@ use core::sync::atomic::Ordering;
 
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    time::NSEC_PER_MSEC, //
 };
 
 use super::act::With;
@@ -25,6 +26,7 @@ use super::manager;
 use super::manager::LocalQpn;
 use super::timers::Milliseconds;
 use crate::rdma::{
+    clock::now_ns,
     log::warn_ratelimited,
     params,
     qp::UserQp,
@@ -120,17 +122,32 @@ impl Held {
         }
     }
 
-    /// Waits until all have left TimeWait, or a peer does not answer.
+    /// Waits until all have left TimeWait, or until for a while no peer answers any more.
     fn wait(mut self, hold: impl Fn(Milliseconds, &mut dyn FnMut() -> bool) -> HoldEnd) {
         if self.0.is_empty() {
             return;
         }
         let longest = self.0.iter().map(timewait_ms).max().unwrap_or(0);
         let patience = lookup::hold_patience_ms(longest);
-        if hold(patience, &mut || self.release()) == HoldEnd::TimedOut {
-            // Those that have heard from their peer are in TimeWait, and see it out.
-            let left = params::hold_max_ms().saturating_sub(patience).min(longest);
-            hold(left, &mut || self.release() || !self.in_timewait());
+        let start_ns = now_ns();
+        let mut unanswered = usize::MAX;
+        loop {
+            let waited_ms = now_ns().saturating_sub(start_ns) / NSEC_PER_MSEC;
+            let waited_ms = Milliseconds::try_from(waited_ms).unwrap_or(Milliseconds::MAX);
+            let left = params::hold_max_ms().saturating_sub(waited_ms);
+            let still_unanswered = self.in_state(State::DreqSent);
+            if still_unanswered >= unanswered || still_unanswered == 0 {
+                // Peers are dead, or have all answered: those in TimeWait see it out, which takes
+                // no longer than that.
+                hold(left.min(patience), &mut || {
+                    self.release() || self.in_state(State::Timewait) == 0
+                });
+                break;
+            }
+            unanswered = still_unanswered;
+            if hold(left.min(patience), &mut || self.release()) != HoldEnd::TimedOut {
+                break;
+            }
         }
         self.settle();
     }
@@ -148,10 +165,10 @@ impl Held {
         true
     }
 
-    fn in_timewait(&self) -> bool {
-        self.0
-            .iter()
-            .any(|id| id.lock().conn.state == State::Timewait)
+    /// How many are in a state.
+    fn in_state(&self, state: State) -> usize {
+        let is_in = |id: &&Arc<Id>| id.lock().conn.state == state;
+        self.0.iter().filter(is_in).count()
     }
 
     /// Lets go of what is left: those queue pairs are destroyed before their time.

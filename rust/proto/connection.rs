@@ -356,10 +356,11 @@ impl Connection {
             DreqSent => {
                 step.indices = Indices::DropRemoteQpn;
                 if !self.ending {
-                    // The MAD layer repeated this DREQ so far; now it is the module's.
+                    // The MAD layer repeated this DREQ so far; now it is the module's. It may never
+                    // have been sent: it is sent once more than it would be repeated.
                     step.cancel = true;
                     self.ending = true;
-                    self.dreqs_left = self.max_cm_retries;
+                    self.dreqs_left = self.max_cm_retries.saturating_add(1);
                     step.timer = Some(self.dreq_timer());
                 }
             }
