@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The test-only module of tests/api, which calls the symbols of ib_cm: built when it changed."""
+"""The test-only kernel modules: built when they changed, with the shell functions of each."""
 
 import fcntl
+import glob
 import os
 import shutil
 import subprocess
 import sys
 
+# Folder in tests/ and in the guest's /vm, one of its modules, shell functions.
+MODULES = [
+    ("api", "ib_cm_api_test.ko", "api.sh"),  # calls the symbols of ib_cm
+    ("hca", "ib_loop.ko", "ib.sh"),  # an InfiniBand adapter
+]
+
 
 def add(checkout, vm):
-    """Puts the module and the shell functions that use it into the guest's /vm/api."""
-    source = os.path.join(checkout, "tests", "api")
-    folder = os.path.join(vm, "api")
-    os.makedirs(folder)
-    shutil.copy2(os.path.join(source, "api.sh"), folder)
-    module = build(source, os.path.join(checkout, "out", "api"))
-    if module:
-        shutil.copy(module, folder)
+    """Puts the modules and the shell functions that use them into the guest's /vm."""
+    for name, file, functions in MODULES:
+        source = os.path.join(checkout, "tests", name)
+        folder = os.path.join(vm, name)
+        os.makedirs(folder)
+        shutil.copy2(os.path.join(source, functions), folder)
+        out = os.path.join(checkout, "out", name)
+        if build(source, out, file):
+            for module in glob.glob(os.path.join(out, "*.ko")):
+                shutil.copy(module, folder)
 
 
-def build(source, out):
+def build(source, out, name):
     """The path of the module; None when it does not build, of which its scenarios will tell."""
     os.makedirs(out, exist_ok=True)
-    module = os.path.join(out, "ib_cm_api_test.ko")
+    module = os.path.join(out, name)
     with open(os.path.join(out, "lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kdir = os.environ["KDIR"]
@@ -34,7 +43,7 @@ def build(source, out):
                 command.append("LLVM=-19")
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
-            print("# tests/api does not build:", file=sys.stderr)
+            print(f"# tests/{os.path.basename(source)} does not build:", file=sys.stderr)
             print(result.stderr[-4000:], file=sys.stderr)
             if os.path.exists(module):
                 os.unlink(module)
