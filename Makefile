@@ -3,7 +3,8 @@
 
 ONLY ?=
 CM ?= rust
-export ONLY CM CLIPPY KDIR V
+KERNEL ?= stock
+export ONLY CM KERNEL CLIPPY KDIR V
 
 .PHONY: build demo test test-all bench check install uninstall clean clean-cache help
 
@@ -13,7 +14,7 @@ build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel)
 demo: build ## boots a guest with the module under rdma_cm and shows it at work
 	@scripts/demo
 
-test: ## host tests and guest scenarios (ONLY='rping*' picks scenarios, CM=c runs the C module)
+test: ## host tests and guest scenarios (ONLY='rping*' picks scenarios, CM=c: C module, KERNEL=debug: debug kernel)
 	@scripts/test
 
 test-all: ## the scenarios on both modules, the long ones too

@@ -21,5 +21,18 @@ set_kernel_names() {
 	debs=$cache/kernel-debs-$(key "$kernel_release" "$kernel_package_version" "recipe 1")
 	kernel=$cache/kernel-$kernel_release-$(key "${debs##*/}" "${build_root##*/}" "recipe 1")
 	guest=$cache/guest-$kernel_release-$(key "${debs##*/}" "$suite" $guest_packages "recipe 2")
+	debug_kernel=$cache/debug-kernel-$(key "${debs##*/}" "recipe 1" \
+		"$(cat "$checkout/tests/vm/debug.config")")
+	debug_guest=$cache/debug-guest-$(key "${guest##*/}" "${debug_kernel##*/}" "recipe 1")
 }
 set_kernel_names
+
+# KERNEL=debug: the module and the guests are of the other kernel.
+case ${KERNEL:=stock} in
+stock) kernel_part=kernel guest_part=guest chosen_kernel=$kernel chosen_guest=$guest out=out ;;
+debug)
+	kernel_part=debug-kernel guest_part=debug-guest
+	chosen_kernel=$debug_kernel chosen_guest=$debug_guest out=out/debug
+	;;
+*) die "KERNEL=$KERNEL is no kernel of this project: choose stock or debug" ;;
+esac

@@ -15,5 +15,5 @@ build_packages="
 guest_packages="
 	kmod iproute2 procps strace udev iputils-ping nftables tcpdump iperf3
 	rdma-core rdmacm-utils ibverbs-utils ibverbs-providers perftest infiniband-diags opensm
-	python3 python3-pyverbs
+	python3 python3-pyverbs e2fsprogs
 	nvme-cli nfs-kernel-server open-iscsi targetcli-fb"

@@ -4,7 +4,8 @@
 # Checks (each prints one KTAP line):	ok, fail, check, assert_eq
 # The stack under test:			load_stack, setup_rxe, unload_stack
 # Observation:				counter, counter_sum, mark_counters, counter_delta, trace_on
-# Time:					wait_for (polls a condition; there are no blind sleeps)
+# Time:					wait_for (polls a condition; there are no blind sleeps); time
+#					limits are those of the stock kernel, a slower one stretches them
 # Processes:				background, finish, cleanup_processes
 # Two guests:				barrier, put, take, vmctl
 
@@ -17,6 +18,8 @@ b) SELF=10.0.0.2 PEER=10.0.0.1 ;;
 *) SELF=10.0.0.1 PEER=10.0.0.2 ;;
 esac
 TRACING=/sys/kernel/tracing
+# How much slower this kernel is than the stock one.
+: "${SLOW:=1}"
 RUN=/run/scenario
 mkdir -p $RUN
 
@@ -88,12 +91,22 @@ trap end_of_scenario EXIT
 
 # wait_for SECONDS CMD...: polls until the command succeeds; fails when the time is over.
 wait_for() {
-	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	local deadline=$((${EPOCHREALTIME/./} + $1 * SLOW * 1000000))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "${EPOCHREALTIME/./}" -lt $deadline ] || return 1
 		sleep 0.05
 	done
+}
+
+# timeout [-k SECONDS] SECONDS CMD...: the program, with time limits as above.
+timeout() {
+	local options=()
+	if [ "$1" = -k ]; then
+		options=(-k $(($2 * SLOW)))
+		shift 2
+	fi
+	command timeout "${options[@]}" $(($1 * SLOW)) "${@:2}"
 }
 
 # --- processes -----------------------------------------------------------------------------

@@ -15,16 +15,16 @@ MODULES = [
 ]
 
 
-def add(checkout, vm):
+def add(checkout, out, vm):
     """Puts the modules and the shell functions that use them into the guest's /vm."""
     for name, file, functions in MODULES:
         source = os.path.join(checkout, "tests", name)
         folder = os.path.join(vm, name)
         os.makedirs(folder)
         shutil.copy2(os.path.join(source, functions), folder)
-        out = os.path.join(checkout, "out", name)
-        if build(source, out, file):
-            for module in glob.glob(os.path.join(out, "*.ko")):
+        built = os.path.join(checkout, out, name)
+        if build(source, built, file):
+            for module in glob.glob(os.path.join(built, "*.ko")):
                 shutil.copy(module, folder)
 
 

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 
+import pace
 from guest import Guest, GuestDied
 from scenario import Result
 
@@ -16,7 +17,8 @@ BAD = re.compile(
     r"|possible recursive|inconsistent lock state|suspicious RCU|blocked for more than"
     r"|INFO: task|soft lockup|hard LOCKUP|detected stall|self-detected stall"
     r"|sleeping function|scheduling while atomic|ODEBUG|corruption|unable to handle|Kernel panic"
-    r"|rust_kernel: panicked|ib_cm: .*(still live|leaked|not freed)"
+    r"|non-static key|locking correctness validator|suspected memory leak|unreferenced object"
+    r"|waiting for .* to become free|rust_kernel: panicked|ib_cm: .*(still live|leaked|not freed)"
 )
 INT3 = "Oops: int3"
 
@@ -95,7 +97,7 @@ class _Run:
     def go(self):
         start = time.monotonic()
         # The guest ends the scenario itself at its time limit and can then still tell why.
-        deadline = start + self.scenario.timeout + 100
+        deadline = start + pace.scaled(self.scenario.timeout + 100)
         for role in self.group.guests:
             self.start(role)
         while self.running:
@@ -117,7 +119,8 @@ class _Run:
         scenario = self.scenario
         self.running.add(role)
         self.group.guests[role].say(
-            f"run {scenario.name} {self.kinds[role]} {scenario.timeout} {scenario.guests} "
+            f"run {scenario.name} {self.kinds[role]} {pace.scaled(scenario.timeout)} "
+            f"{scenario.guests} "
             f"{self.boots[role]}"
         )
 
@@ -163,7 +166,7 @@ class _Run:
             case "0":
                 pass
             case "124" | "137":
-                self.failed(f"{who}not done after {self.scenario.timeout} s")
+                self.failed(f"{who}not done after {pace.scaled(self.scenario.timeout)} s")
             case "unload":
                 self.failed(f"{who}the modules do not unload afterwards")
             case _:

@@ -22,6 +22,8 @@ import subprocess
 import threading
 import time
 
+import pace
+
 MACS = {"a": "52:54:00:00:00:0a", "b": "52:54:00:00:00:0b"}
 BOOT_SECONDS = 180
 
@@ -71,8 +73,8 @@ class Guest:
         options = [
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
             "-no-reboot", "-machine", "q35", *Accelerator.options(),
-            "-smp", str(self.cpus), "-m", str(self.memory),
-            "-kernel", self.image.kernel, "-initrd", self.image.initrd,
+            "-smp", str(self.cpus), "-m", str(self.memory + self.image.more_memory),
+            "-kernel", self.image.kernel, *self.image.options(),
         ]  # fmt: skip
         if self.network:
             other = "b" if self.role == "a" else "a"
@@ -91,8 +93,9 @@ class Guest:
         # loglevel=5: warnings and worse reach the console, which is slow.
         return (
             "console=ttyS0 tsc=reliable loglevel=5 oops=panic panic=-1 mitigations=off "
-            "rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0 "
-            f"rdinit=/vm/init vm.role={self.role} vm.mode={mode}"
+            f"rcupdate.rcu_cpu_stall_timeout=120 workqueue.watchdog_thresh={pace.scaled(30)} "
+            f"net.ifnames=0 {self.image.root} "
+            f"vm.role={self.role} vm.mode={mode} vm.slow={pace.factor}"
         )
 
     def boot(self):
@@ -138,7 +141,7 @@ class Guest:
         self.wait_until_ready()
 
     def wait_until_ready(self):
-        limit = 40 if Accelerator.kvm else BOOT_SECONDS
+        limit = pace.scaled(40) if Accelerator.kvm else pace.scaled(BOOT_SECONDS)
         deadline = time.monotonic() + limit
         while not select.select([self.channel], [], [], 1)[0]:
             if time.monotonic() > deadline or self.internal_error():
@@ -184,7 +187,7 @@ class Guest:
         if self.process and self.process.poll() is None and self.channel:
             self.say("poweroff")
             try:
-                self.process.wait(20)
+                self.process.wait(pace.scaled(20))
             except subprocess.TimeoutExpired:
                 pass
         self.kill()

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a guest boots: Debian's kernel, and an initrd of two parts.
+"""What a guest boots: a kernel, and a root file system of two parts.
 
 The large part (root file system, kernel modules) comes from the set-up. The small one holds
-what a run tests: ib_cm modules, scenarios, helper programs. The kernel unpacks one after the
-other, so the large one is never made again; concatenating them costs a copy.
+what a run tests: ib_cm modules, scenarios, helper programs. With Debian's kernel both are an
+initrd, which the kernel unpacks one after the other, so the large one is never made again;
+concatenating them costs a copy. The debug kernel would take most of a minute to unpack it: there
+the large part is a disk, to which no guest really writes, and the small one a tar file as a
+second disk, which guest/boot-from-disk in the large one unpacks.
 """
 
 import os
@@ -26,10 +29,19 @@ def build_id(path):
 
 
 class Image:
-    def __init__(self, guest_folder, checkout, run_folder, modules, default):
-        """modules: {"rust": path, "c": path}"""
+    def __init__(self, guest_folder, checkout, out, run_folder, modules, default):
+        """modules: {"rust": path, "c": path}; out: where the checkout's modules are built"""
         self.kernel = os.path.join(guest_folder, "vmlinuz")
-        self.initrd = os.path.join(run_folder, "initrd")
+        self.disk = os.path.join(guest_folder, "base.img")
+        self.made = os.path.join(run_folder, "initrd")  # what a run makes, and removes
+        if os.path.exists(self.disk):
+            self.root = "root=/dev/vda rootfstype=ext2 rw init=/usr/sbin/boot-from-disk"
+            # KASAN shadows all memory, and keeps what was freed for a while.
+            self.more_memory = 1024
+        else:
+            self.disk = None
+            self.root = "rdinit=/vm/init"
+            self.more_memory = 0
         self.build_ids = {kind: build_id(path) for kind, path in modules.items()}
         tree = os.path.join(run_folder, "overlay")
         vm = os.path.join(tree, "vm")
@@ -41,17 +53,34 @@ class Image:
         shutil.copy2(os.path.join(checkout, "scripts", "install"), vm)
         shutil.copytree(os.path.join(source, "scenarios"), os.path.join(vm, "scenarios"))
         shutil.copytree(build_tools(source, checkout), os.path.join(vm, "tools"))
-        api_module.add(checkout, vm)
+        api_module.add(checkout, out, vm)
         for kind, path in modules.items():
             folder = os.path.join(vm, "modules", kind)
             os.makedirs(folder)
-            shutil.copy(path, os.path.join(folder, "ib_cm.ko"))
+            # Debug information is most of the file, and no guest looks at it.
+            subprocess.run(
+                ["strip", "--strip-debug", "-o", os.path.join(folder, "ib_cm.ko"), path],
+                check=True,
+            )
             with open(os.path.join(folder, "build-id"), "w", encoding="utf-8") as file:
                 file.write(self.build_ids[kind] + "\n")
         with open(os.path.join(vm, "default-module"), "w", encoding="utf-8") as file:
             file.write(default + "\n")
-        self._concatenate(os.path.join(guest_folder, "base.cpio"), tree)
+        if self.disk:
+            subprocess.run(["tar", "-cf", self.made, "-C", tree, "vm"], check=True)
+        else:
+            self._concatenate(os.path.join(guest_folder, "base.cpio"), tree)
         shutil.rmtree(tree)
+
+    def options(self):
+        """Of QEMU."""
+        if not self.disk:
+            return ["-initrd", self.made]
+        # Writes go to a file of this guest, which vanishes with it.
+        return [
+            "-drive", f"file={self.disk},format=raw,if=virtio,snapshot=on",
+            "-drive", f"file={self.made},format=raw,if=virtio,readonly=on",
+        ]  # fmt: skip
 
     def _concatenate(self, base, tree):
         names = subprocess.run(["find", "."], cwd=tree, check=True, capture_output=True).stdout
@@ -59,14 +88,14 @@ class Image:
             ["cpio", "-o", "-H", "newc", "--quiet", "--owner=0:0"],
             cwd=tree, input=names, check=True, capture_output=True,
         ).stdout  # fmt: skip
-        shutil.copyfile(base, self.initrd)
-        with open(self.initrd, "ab") as file:
+        shutil.copyfile(base, self.made)
+        with open(self.made, "ab") as file:
             file.write(archive)
 
     def remove(self):
         """The initrd is large and of no use after the run."""
-        if os.path.exists(self.initrd):
-            os.unlink(self.initrd)
+        if os.path.exists(self.made):
+            os.unlink(self.made)
 
 
 def build_tools(source, checkout):

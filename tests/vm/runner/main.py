@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 
+import pace
 import scenario as scenarios
 from group import Group
 from guest import Guest, GuestDied
@@ -22,6 +23,8 @@ KEEP_RUNS = 10
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/vm")
     parser.add_argument("--guest", required=True, help="folder of the guest's image")
+    parser.add_argument("--kernel", choices=sorted(pace.FACTORS), default="stock")
+    parser.add_argument("--out", default="out", help="folder of the module, in the checkout")
     parser.add_argument("--module", choices=["rust", "c"], default="rust")
     parser.add_argument("--jobs", type=int, default=2, help="guests at the same time")
     parser.add_argument("--long", action="store_true", help="the long scenarios too")
@@ -53,8 +56,8 @@ def new_run_folder(checkout):
 
 
 class Runner:
-    def __init__(self, image, folder, module, transcript):
-        self.image, self.folder, self.module = image, folder, module
+    def __init__(self, image, folder, module, kernel, transcript):
+        self.image, self.folder, self.module, self.kernel = image, folder, module, kernel
         self.results = []
         self.transcript = transcript
         self.lock = threading.Lock()
@@ -135,6 +138,9 @@ class Runner:
             if each.only and each.only != self.module:
                 reason = f"only for the {each.only} module"
                 self.report(scenarios.Result(each, "skipped", reasons=[reason]))
+            elif each.kernel and each.kernel != self.kernel:
+                reason = f"only on the {each.kernel} kernel"
+                self.report(scenarios.Result(each, "skipped", reasons=[reason]))
             else:
                 runnable.append(each)
         for size in (1, 2):
@@ -170,25 +176,29 @@ def main():
     checkout = "/src"
     source = os.path.join(checkout, "tests", "vm", "scenarios")
     chosen = scenarios.select(source, options.patterns, options.long)
+    if not options.patterns:
+        chosen = [each for each in chosen if each.kernel in ("", options.kernel)]
     if not chosen and not options.shell:
         sys.exit(f"no scenario in tests/vm/scenarios matches {' '.join(options.patterns)}")
+    pace.choose(options.kernel)
     modules = {"c": os.path.join(options.guest, "ib_cm.ko")}
-    ours = os.path.join(checkout, "out", "ib_cm.ko")
+    ours = os.path.join(checkout, options.out, "ib_cm.ko")
     if os.path.exists(ours):
         modules["rust"] = ours
     needed = {kind for each in chosen for kind in each.kinds(options.module)} | {options.module}
     if "rust" in needed and "rust" not in modules:
-        sys.exit("out/ib_cm.ko does not exist: run 'make' first, or choose CM=c")
+        sys.exit(f"{options.out}/ib_cm.ko does not exist: run 'make' first, or choose CM=c")
     folder = new_run_folder(checkout)
-    image = Image(options.guest, checkout, folder, modules, options.module)
+    image = Image(options.guest, checkout, options.out, folder, modules, options.module)
     try:
         if options.shell:
             return Guest(image, folder).shell()
         if not options.transcript:
             print(f"KTAP version 1\n1..{len(chosen)}")
             build_id = image.build_ids[options.module]
-            print(f"# module under test: {options.module}, build id {build_id}", flush=True)
-        runner = Runner(image, folder, options.module, options.transcript)
+            print(f"# module under test: {options.module}, build id {build_id}")
+            print(f"# kernel: {options.kernel}", flush=True)
+        runner = Runner(image, folder, options.module, options.kernel, options.transcript)
         runner.run_all(chosen, options.jobs)
     finally:
         image.remove()

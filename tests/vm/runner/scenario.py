@@ -7,7 +7,9 @@ import os
 import re
 import sys
 
-HEADER = re.compile(r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|memory): *(.*?) *$")
+HEADER = re.compile(
+    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory): *(.*?) *$"
+)
 DEFAULTS = {
     "title": "",
     "guests": "1",
@@ -18,7 +20,8 @@ DEFAULTS = {
     "manual": "no",  # yes: only when it is named
     "modules": "",  # of the guests in turn: "test", "c" or "rust"; test is the one under test
     "only": "",  # rust or c: for one module only
-    "memory": "2048",  # MiB
+    "kernel": "",  # debug: only on that one
+    "memory": "2048",  # MiB; the debug kernel gets more
 }
 
 
@@ -34,6 +37,7 @@ class Scenario:
     manual: bool
     modules: list
     only: str
+    kernel: str
     memory: int
 
     def kinds(self, under_test):
@@ -75,6 +79,7 @@ def parse(path):
         manual=fields["manual"] == "yes",
         modules=modules,
         only=fields["only"],
+        kernel=fields["kernel"],
         memory=int(fields["memory"]),
     )
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How much slower the guest's kernel is: the one place where time limits are scaled.
+
+Time limits, here and in scenarios, are written for the stock kernel under emulation. The guest
+gets the factor as vm.slow= on its command line; lib.sh applies it to wait_for, finish and
+timeout.
+"""
+
+# A kernel that checks each access to memory and each lock.
+FACTORS = {"stock": 1, "debug": 5}
+
+factor = 1
+
+
+def choose(kernel):
+    global factor
+    factor = FACTORS[kernel]
+
+
+def scaled(seconds):
+    return seconds * factor

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+# title: each memory allocation of ib_cm fails once: in calls, on reception, at a crash
+# kernel: debug
+# timeout: 400
+
+. /vm/lib.sh
+
+FAIL=/sys/kernel/debug/failslab
+
+# Only allocations that have a function of ib_cm among their callers count.
+only_below_ib_cm() {
+	local file start end
+	read -r start end < <(grep '\[ib_cm\]' /proc/kallsyms | awk '$2 ~ /[tT]/ { print $1 }' |
+		sort | sed -n '1p;$p' | tr '\n' ' ')
+	# Text of a module has pages of its own.
+	end=$(printf '%x' $((((16#$end >> 12) + 1) << 12)))
+	for file in $FAIL /sys/kernel/debug/fail_page_alloc; do
+		echo 32 >$file/stacktrace-depth
+		echo 0x$start >$file/require-start
+		echo 0x$end >$file/require-end
+		echo 0 >$file/verbose
+		echo N >$file/ignore-gfp-wait
+	done
+	note "functions of ib_cm: $start to $end"
+}
+
+# The first allocation after this one's predecessors took BYTES fails, and no other.
+arm() {
+	echo "$1" >$FAIL/space
+	echo 1 >$FAIL/times
+	echo 100 >$FAIL/probability
+}
+
+disarm() {
+	echo 0 >$FAIL/probability
+}
+
+# sweep TEXT CMD...: runs the command, a little later in it an allocation fails each time, until
+# none does.
+sweep() {
+	local text=$1 space left=0 bad=0
+	shift
+	# The smallest slab object that can matter here is a timer or a piece of work.
+	for ((space = 0; space < 65536; space += 64)); do
+		arm $space
+		"$@" >$RUN/sweep.log 2>&1 || { bad=$((bad + 1)); echo "$text: space $space:"; cat $RUN/sweep.log; }
+		left=$(cat $FAIL/times)
+		disarm
+		nothing_left || { fail "$text, after $space bytes: left is $(live_objects)"; return; }
+		[ "$left" = 0 ] || break
+	done
+	assert_eq "$text, at $((space / 64)) points: runs that end badly" $bad 0
+	assert_eq "$text: it comes through in the end" "$left" 1
+}
+
+nothing_left() {
+	wait_for 30 eval '[ "$(live_objects)" = "$idle" ] && [ "$(resources)" = "$before" ]'
+}
+
+connection() {
+	timeout 100 /vm/tools/failslab $SELF 7300 $1 none
+}
+
+# A process dies in the middle of a connection. Its memory is short from then on.
+crash() {
+	disarm
+	background server rping -s -a $SELF -p 7174
+	wait_for 10 listening 7174 || return 1
+	background client rping -c -a $SELF -p 7174 -C 1000000
+	wait_for 20 eval 'rdma resource show cm_id | grep -q "state CONNECT "' || return 1
+	arm $space
+	kill -KILL "$(cat $RUN/client.pid)"
+	finish client 20
+	[ $? != 124 ] || return 1
+	stop server
+}
+
+device() {
+	rdma link delete rxe0
+	rdma link add rxe0 type rxe netdev v0 || { disarm; rdma link add rxe0 type rxe netdev v0; } || return 1
+	wait_for 10 port_active && wait_for 10 gid_of_address
+}
+
+load_stack
+setup_rxe
+[ -e $FAIL ] || bail "this kernel has no failslab"
+connection rc
+idle=$(live_objects)
+before=$(resources)
+only_below_ib_cm
+
+for kind in rc ud; do
+	calls="listen connect accept reject destroy-listener destroy-connecting destroy-requested"
+	[ $kind = ud ] || calls+=" disconnect destroy-connected"
+	timeout 300 /vm/tools/failslab $SELF 7300 $kind $calls >$RUN/calls.log 2>$RUN/calls.err
+	status=$?
+	while read -r line; do ok "$line"; done <$RUN/calls.log
+	assert_eq "$kind, each allocation in calls$(sed 's/^/: /' $RUN/calls.err), status" $status 0
+	check "$kind: nothing left after the calls" nothing_left
+done
+sweep "a connection" connection rc
+sweep "a SIDR exchange" connection ud
+sweep "SIGKILL" crash
+sweep "a device comes" device
