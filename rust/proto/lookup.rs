@@ -296,17 +296,29 @@ pub fn refuse_rep(ours: Named<'_>, remote_id: u32) -> Option<Verdict> {
     })
 }
 
-/// A REP that answers our REQ has met somebody.
-pub fn rep_meets(meeting: Meeting) -> Option<Verdict> {
-    match meeting {
-        Meeting::Nobody => None,
-        // It repeats what another identifier was told.
-        Meeting::KnownId => Some(Verdict::answer(false, Answer::Nothing)),
-        Meeting::KnownQpn => Some(Verdict {
+/// A REP with queue pair `qpn`, which answers our REQ, has met somebody, or nobody: then there is
+/// no verdict. `known` is who has its remote ID, if anybody.
+pub fn rep_meets(meeting: Meeting, known: Option<&Connection>, qpn: u32) -> Option<Verdict> {
+    let stale = Verdict {
+        end_ours: true,
+        ..Verdict::answer(false, Answer::Rej(RejReason::STALE_CONN))
+    };
+    match (meeting, known.map(|known| known.duplicate_req(qpn))) {
+        (Meeting::Nobody, _) => None,
+        (Meeting::KnownQpn, _) => Some(Verdict {
             end_known: true,
-            end_ours: true,
-            ..Verdict::answer(false, Answer::Rej(RejReason::STALE_CONN))
+            ..stale
         }),
+        (Meeting::KnownId, Some(DuplicateReq::RejStale)) => Some(Verdict {
+            duplicate: true,
+            ..stale
+        }),
+        (Meeting::KnownId, Some(DuplicateReq::RejIdInUse)) => Some(Verdict::answer(
+            false,
+            Answer::Rej(RejReason::DUPLICATE_LOCAL_COMM_ID),
+        )),
+        // It repeats what another identifier was told.
+        (Meeting::KnownId, _) => Some(Verdict::answer(true, Answer::Nothing)),
     }
 }
 

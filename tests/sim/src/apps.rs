@@ -23,6 +23,7 @@ use crate::fx::Uid;
 use crate::qp::Data;
 use crate::say;
 use crate::seen::Mark;
+use crate::world::guid_of;
 use crate::world::lid;
 use crate::world::Phase;
 use crate::world::World;
@@ -336,12 +337,22 @@ impl World {
         let running = conn.event.is_some();
         self.leave_qp(host, uid);
         say!(self.fx, "host {host} destroys {uid}");
-        self.checker.destroyed(uid);
+        self.note_destroyed(host, uid);
         self.hosts[host].cm.destroy(uid, &mut self.fx);
         if running {
             self.fx.seen.mark(Mark::ConsumerDestroysRunning);
         }
         self.settle(host, uid);
+    }
+
+    /// Tells the checker that an identifier is destroyed.
+    fn note_destroyed(&mut self, host: usize, uid: Uid) {
+        self.checker.destroyed(uid, self.fx.now);
+        let id = self.hosts[host].cm.ids.get(&uid);
+        // Targets of XRC know no TimeWait.
+        if id.is_none_or(|id| !id.events.is_empty() || id.conn.qp_type == QpType::XrcTgt) {
+            self.checker.ended_at_once(uid);
+        }
     }
 
     /// A destroyed identifier is gone once nothing runs that has to do with it.
@@ -495,7 +506,7 @@ impl World {
         let returned = if destroyed { 0 } else { returned };
         if returned != 0 {
             self.leave_qp(host, uid);
-            self.checker.destroyed(uid);
+            self.note_destroyed(host, uid);
             say!(
                 self.fx,
                 "host {host}: the handler of {uid} returns {returned}"
@@ -577,6 +588,11 @@ impl World {
         let token = token_of(Req::private_data(&arrival.mad));
         if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
             conn.named = Some((arrival.from, req.local_qpn(), token));
+        }
+        if req.local_ca_guid() == guid_of(arrival.from) {
+            let cm = &self.hosts[host].cm;
+            let unaware = |uid| cm.ids.get(&uid).is_some_and(|id| !id.events.is_empty());
+            self.checker.asked(host, token, uid, unaware, &mut self.fx);
         }
         let config = self.config.clone();
         if self.fx.rng.chance(config.no_memory) {

@@ -101,12 +101,16 @@ struct Attempt {
     owed: bool,
     /// Before this TimeWait cannot have begun.
     began: Option<Time>,
+    /// It has ended without TimeWait.
+    at_once: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Life {
     attempt: Attempt,
     destroyed: bool,
+    /// When.
+    destroyed_at: Time,
     returned: bool,
     device_gone: bool,
     events: u32,
@@ -116,6 +120,8 @@ struct Life {
 #[derive(Clone, Debug)]
 pub struct Checker {
     lives: BTreeMap<Uid, Life>,
+    /// The identifiers that were made for the REQ of a queue pair, by its number and the host.
+    asked: BTreeMap<(usize, Uid), Vec<Uid>>,
     /// The shortest TimeWait.
     timewait: Time,
 }
@@ -125,6 +131,7 @@ impl Checker {
     pub fn new(timewait: Time) -> Self {
         Checker {
             lives: BTreeMap::new(),
+            asked: BTreeMap::new(),
             timewait,
         }
     }
@@ -164,8 +171,41 @@ impl Checker {
     }
 
     /// `ib_destroy_cm_id` has been called.
-    pub fn destroyed(&mut self, uid: Uid) {
-        self.life(uid).destroyed = true;
+    pub fn destroyed(&mut self, uid: Uid, now: Time) {
+        let life = self.life(uid);
+        (life.destroyed, life.destroyed_at) = (true, now);
+    }
+
+    /// A REQ of a queue pair is reported. As long as an earlier connection that it made may still
+    /// be in TimeWait, it has to be known for what it is: a late duplicate.
+    /// Connections that have ended meanwhile without the knowledge of their consumers, who are
+    /// `unaware`, may have ended without TimeWait.
+    pub fn asked(
+        &mut self,
+        host: usize,
+        token: Uid,
+        uid: Uid,
+        unaware: impl Fn(Uid) -> bool,
+        fx: &mut Fx,
+    ) {
+        let timewait = self.timewait;
+        let earlier = self.asked.entry((host, token)).or_default();
+        for known in earlier.iter() {
+            let life = self.lives.get(known);
+            let remembers = life.is_some_and(|life| life.remembers(fx.now, timewait));
+            // One that was made earlier may be reported later.
+            if *known < uid && remembers && !unaware(*known) {
+                fx.broken(format!(
+                    "{uid} is made by a duplicate of the REQ of {known}"
+                ));
+            }
+        }
+        earlier.push(uid);
+    }
+
+    /// The connection of an identifier may have ended without TimeWait.
+    pub fn ended_at_once(&mut self, uid: Uid) {
+        self.life(uid).attempt.at_once = true;
     }
 
     /// `ib_destroy_cm_id` has returned.
@@ -197,6 +237,20 @@ impl Checker {
 }
 
 impl Life {
+    /// Whether the connection is remembered for sure, so that no duplicate of its REQ is news.
+    fn remembers(&self, now: Time, timewait: Time) -> bool {
+        let attempt = &self.attempt;
+        let began = match (attempt.began, self.destroyed) {
+            (Some(began), true) => began.min(self.destroyed_at),
+            (Some(began), false) => began,
+            (None, true) => self.destroyed_at,
+            // It has not ended.
+            (None, false) => now,
+        };
+        let ended = attempt.at_once || attempt.exited || self.device_gone;
+        attempt.rep_sent && !ended && now < began + timewait
+    }
+
     /// Takes an event; returns what is wrong about it.
     fn take(&mut self, kind: Kind, cause: Time, now: Time, timewait: Time) -> Option<&'static str> {
         self.events += 1;
@@ -232,6 +286,7 @@ impl Life {
             Kind::Rej(_) => {
                 attempt.ended = true;
                 attempt.owed = attempt.rep_received || attempt.established;
+                attempt.at_once = !attempt.owed;
                 attempt.began.get_or_insert(cause);
             }
             Kind::ReqError => {

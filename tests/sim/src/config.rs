@@ -45,6 +45,8 @@ pub struct Config {
     pub worker_slow: u32,
     /// Whether a MAD may take effect long after it was sent.
     pub overdue: bool,
+    /// Whether what is to be sent is sent.
+    pub sends_surely: bool,
     /// Allocations that fail.
     pub allocation_fails: u32,
     /// Processes that crash.
@@ -142,7 +144,11 @@ impl Config {
             reuses: rate(rng, 5000),
             no_service: rate(rng, 500),
             overdue: false,
+            sends_surely: false,
         };
+        config.sends_surely = config.allocation_fails == 0
+            && config.completion_failed == 0
+            && config.completion_lost == 0;
         config.overdue = config.late > 0 || config.worker_slow > 0;
         config
     }

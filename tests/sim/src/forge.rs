@@ -68,6 +68,7 @@ impl World {
             to: lid(host, 0),
             mad: Rc::new(mad),
         };
+        self.monitor.forged(&packet);
         self.fx.later(Delay::At(self.fx.now), Task::Arrive(packet));
     }
 
@@ -156,6 +157,7 @@ impl World {
             to,
             mad: Rc::new(mad),
         };
+        self.monitor.forged(&packet);
         self.fx.later(Delay::At(self.fx.now), Task::Arrive(packet));
     }
 }

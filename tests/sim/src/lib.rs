@@ -13,6 +13,7 @@ pub mod config;
 pub mod forge;
 pub mod fx;
 pub mod mad;
+pub mod monitor;
 pub mod process;
 pub mod qp;
 pub mod receive;

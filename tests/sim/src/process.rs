@@ -19,6 +19,7 @@ use crate::fx::Uid;
 use crate::qp::QpState;
 use crate::say;
 use crate::seen::Mark;
+use crate::world::lid;
 use crate::world::manager;
 use crate::world::Phase;
 use crate::world::World;
@@ -54,10 +55,14 @@ pub enum File {
 #[derive(Clone, Debug)]
 pub struct Hold {
     ids: Vec<Uid>,
-    longest_ms: u32,
+    /// How long it waits for peers, before it looks whether any has answered.
+    patience_ms: u32,
+    /// How many had not answered when it last looked.
+    unanswered: usize,
     ends: Time,
     began: Time,
-    second: bool,
+    /// It only waits for TimeWait to end.
+    last: bool,
     /// Queue pairs that took packets when it began.
     live: BTreeSet<Uid>,
 }
@@ -182,20 +187,39 @@ impl World {
                 .map(|id| time::ms_from_iba(id.conn.ack_timeout))
         };
         let longest_ms = ids.iter().filter_map(timewait_ms).max().unwrap_or(0);
-        let patience = lookup::hold_patience_ms(longest_ms).min(HOLD_MAX_MS);
-        let hold = Hold {
+        let mut hold = Hold {
             ids,
-            longest_ms,
-            ends: now + Time::from(patience) * 1000,
+            patience_ms: lookup::hold_patience_ms(longest_ms),
+            unanswered: usize::MAX,
+            ends: now,
             began: now,
-            second: false,
+            last: false,
             live,
         };
         say!(self.fx, "host {host}: process {pid} holds {:?}", hold.ids);
-        self.fx.at(hold.ends, AppTask::HoldEnds);
+        self.go_on_holding(host, &mut hold);
         if let Some(process) = self.hosts[host].procs.get_mut(&pid) {
             process.hold = Some(hold);
         }
+    }
+
+    /// Waits once more, unless that is in vain.
+    fn go_on_holding(&mut self, host: usize, hold: &mut Hold) {
+        let unanswered = self.held_in(host, hold, State::DreqSent);
+        // Peers are dead, or have all answered: those in TimeWait see it out.
+        hold.last = unanswered >= hold.unanswered || unanswered == 0;
+        hold.unanswered = unanswered;
+        let waited = (self.fx.now - hold.began) / 1000;
+        let left = Time::from(HOLD_MAX_MS).saturating_sub(waited);
+        hold.ends = self.fx.now + left.min(hold.patience_ms.into()) * 1000;
+        self.fx.at(hold.ends, AppTask::HoldEnds);
+    }
+
+    /// How many connections of a hold are in a state.
+    fn held_in(&self, host: usize, hold: &Hold, state: State) -> usize {
+        let ids = &self.hosts[host].cm.ids;
+        let is_in = |uid: &&Uid| ids.get(uid).is_some_and(|id| id.conn.state == state);
+        hold.ids.iter().filter(is_in).count()
     }
 
     /// Ends the holds whose time has come. Called after everything that happens.
@@ -230,26 +254,16 @@ impl World {
             }
             stays
         });
-        let in_timewait = |uid: &Uid| {
-            let id = cm.ids.get(uid);
-            id.is_some_and(|id| id.conn.state == State::Timewait)
-        };
-        let mut over = hold.ids.is_empty();
-        if !over && now >= hold.ends {
-            let waits = hold.ids.iter().any(in_timewait);
-            if hold.second || !waits {
-                over = true;
-            } else {
-                // Those that have heard from their peer see TimeWait out.
-                let spent = (now - hold.began) / 1000;
-                let left = Time::from(HOLD_MAX_MS).saturating_sub(spent);
-                hold.ends = now + left.min(hold.longest_ms.into()) * 1000;
-                hold.second = true;
-                self.fx.at(hold.ends, AppTask::HoldEnds);
+        let over = if hold.ids.is_empty() {
+            true
+        } else if hold.last {
+            now >= hold.ends || self.held_in(host, &hold, State::Timewait) == 0
+        } else {
+            if now >= hold.ends {
+                self.go_on_holding(host, &mut hold);
             }
-        } else if hold.second && !hold.ids.iter().any(in_timewait) {
-            over = true;
-        }
+            false
+        };
         if over {
             self.end_hold(host, pid, &hold);
         } else if let Some(process) = self.hosts[host].procs.get_mut(&pid) {
@@ -321,6 +335,9 @@ impl World {
         for uid in machine.conns.keys() {
             self.checker.forget(*uid);
         }
+        for dev in 0..self.config.devs {
+            self.monitor.device_gone(lid(host, dev), self.fx.now);
+        }
         machine.conns.clear();
         machine.procs.clear();
         machine.qps.clear();
@@ -373,6 +390,7 @@ impl World {
         if held {
             self.fx.seen.mark(Mark::HoldStopped);
         }
+        self.monitor.device_gone(lid(at.host, at.dev), self.fx.now);
         self.hosts[at.host].cm.remove_device(at.dev, &mut self.fx);
         let away = self.fx.rng.range(2, 50) * self.config.life_us() + 60_000;
         self.fx.after(away, AppTask::Plug(at));

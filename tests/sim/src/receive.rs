@@ -231,7 +231,11 @@ impl Cm {
             (false, Answer::Rej(RejReason::STALE_CONN)) => Some(Mark::Rej10ById),
             (false, Answer::Rej(RejReason::DUPLICATE_LOCAL_COMM_ID)) => Some(Mark::Rej30),
             (false, Answer::Rej(RejReason::INVALID_SERVICE_ID)) => Some(Mark::Rej8),
-            (true, Answer::Rej(RejReason::STALE_CONN)) => Some(Mark::Rej10ToRep),
+            (true, Answer::Rej(RejReason::STALE_CONN)) if verdict.end_known => {
+                Some(Mark::Rej10ToRep)
+            }
+            (true, Answer::Rej(RejReason::STALE_CONN)) => Some(Mark::Rej10ToRepById),
+            (true, Answer::Rej(RejReason::DUPLICATE_LOCAL_COMM_ID)) => Some(Mark::Rej30ToRep),
             (true, Answer::Rej(RejReason::INVALID_COMM_ID)) => Some(Mark::Rej6),
             (true, Answer::Mra) => Some(Mark::RepMraAgain),
             (true, Answer::Rtu) => Some(Mark::RtuAgain),
@@ -387,7 +391,10 @@ impl Cm {
         learned.learn_rep(view);
         self.set_conn(uid, learned);
         let (meeting, known) = self.enter_both(uid);
-        if let Some(verdict) = lookup::rep_meets(meeting) {
+        let holder = known
+            .and_then(|known| self.ids.get(&known))
+            .map(|id| id.conn);
+        if let Some(verdict) = lookup::rep_meets(meeting, holder.as_ref(), learned.remote_qpn) {
             self.set_conn(uid, before);
             who.known = known;
             self.obey(dev, &arrival, verdict, who, fx);

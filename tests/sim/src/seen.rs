@@ -54,6 +54,8 @@ marks! {
     Rej10ById, "REJ 10 for a REQ whose remote ID is in TimeWait";
     Rej10ByQpn, "REJ 10 for a REQ whose remote queue pair is known";
     Rej10ToRep, "REJ 10 for a REP whose remote queue pair is known";
+    Rej10ToRepById, "REJ 10 for a REP whose remote ID is in TimeWait";
+    Rej30ToRep, "REJ 30 for a REP whose remote ID is used twice";
     Rej30, "REJ 30 for a remote ID that is used twice";
     Rej8, "REJ 8 for a service without listener";
     Rej6, "REJ 6 for a REP to nobody";

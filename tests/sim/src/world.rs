@@ -25,6 +25,7 @@ use crate::fx::Time;
 use crate::fx::Uid;
 use crate::mad::Sends;
 use crate::mad::Status;
+use crate::monitor::Monitor;
 use crate::process::Process;
 use crate::qp::Qp;
 use crate::rng::Rng;
@@ -72,6 +73,8 @@ pub struct World {
     pub hosts: Vec<Host>,
     /// Who watches.
     pub checker: Checker,
+    /// Who listens on the wire.
+    pub monitor: Monitor,
     /// Which part of the run it is.
     pub phase: Phase,
     /// Pairs of hosts that cannot reach each other.
@@ -123,6 +126,11 @@ pub fn lid(host: usize, dev: usize) -> Lid {
     Lid((host * 2 + dev + 1) as u16)
 }
 
+/// The GUID of a device.
+pub fn guid_of(lid: Lid) -> u64 {
+    0x0002_c903_0000_0000 + u64::from(lid.0)
+}
+
 /// The device with an address.
 pub fn place(lid: Lid) -> Place {
     let number = usize::from(lid.0) - 1;
@@ -137,7 +145,7 @@ pub fn manager(host: usize, config: &Config, fx: &mut Fx) -> Cm {
     let devs = (0..config.devs)
         .map(|dev| Dev {
             lid: lid(host, dev),
-            guid: 0x0002_c903_0000_0000 + u64::from(lid(host, dev).0),
+            guid: guid_of(lid(host, dev)),
             ack_delay: config.ack_delay,
             open: true,
             sends: Sends::new(Place { host, dev }, config.window),
@@ -162,11 +170,13 @@ impl World {
         fx.allocation_fails = config.allocation_fails;
         say!(fx, "seed {seed}: {config:?}");
         let checker = Checker::new(config.timewait_us());
+        let monitor = Monitor::new(config.same_ids);
         let mut world = World {
             config,
             fx,
             hosts: Vec::new(),
             checker,
+            monitor,
             phase: Phase::Faulty,
             partitions: BTreeSet::new(),
             probes: BTreeMap::new(),
@@ -222,6 +232,11 @@ impl World {
                 return done;
             }
         }
+        if self.config.sends_surely && !self.config.same_ids {
+            if let Some(what) = self.monitor.given_up_early(self.config.retries) {
+                self.fx.broken(what);
+            }
+        }
         if self.phase != Phase::Closing {
             let left = self.probes.len();
             self.fx
@@ -249,6 +264,7 @@ impl World {
                 let at = place(packet.to);
                 let host = &mut self.hosts[at.host];
                 if host.up {
+                    self.monitor.arrived(&packet);
                     host.cm.receive(at.dev, packet, fx);
                 }
             }
@@ -359,6 +375,19 @@ impl World {
     /// A MAD leaves a host: loses, repeats and delays it.
     fn send(&mut self, packet: Packet) {
         let life = self.config.life_us();
+        let view = ib_cm_proto::wire::RejView(&packet.mad);
+        say!(
+            self.fx,
+            "{:?} sends {:?} of {:#x} to {:#x} at {:?}",
+            packet.from,
+            ib_cm_proto::wire::AttrId::of(&packet.mad),
+            view.local_comm_id(),
+            view.remote_comm_id(),
+            packet.to
+        );
+        if let Some(what) = self.monitor.sent(&packet, self.fx.now) {
+            self.fx.broken(format!("{:?} sends {what}", packet.from));
+        }
         if self.parted(packet.from, packet.to) || self.fx.rng.chance(self.config.loss) {
             self.fx.seen.mark(Mark::MadLost);
             return;
