@@ -5,7 +5,8 @@
  *
  * The primary path goes from port 1 to port 2, the alternate one from port 2 to port 1. Then the
  * primary one breaks: data goes on by the other, and so do the messages that end the connection.
- * All of it without and with a global route header.
+ * All of it without and with a global route header. Then a connection across a router, which
+ * knows no LIDs of the other side and gets its alternate path later, by a LAP.
  */
 
 #include <linux/completion.h>
@@ -14,6 +15,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 
+#include "apm.h"
 #include "ib_loop.h"
 
 MODULE_DESCRIPTION("Connections with alternate paths, for tests");
@@ -22,6 +24,12 @@ MODULE_LICENSE("GPL");
 #define SERVICE_ID	cpu_to_be64(0x0200000000a9a9ULL)
 #define WAIT		(30 * HZ)
 #define SIZE		4000
+
+/* Hop limits of paths: without a global route header, with one in the subnet, across a router. */
+#define NO_GRH		0
+#define GRH_IN_SUBNET	1
+#define ROUTED		64
+
 /* Far from each other, so that a swap shows. */
 #define ACTIVE_PSN	0x111111
 #define PASSIVE_PSN	0xfffffe
@@ -141,7 +149,8 @@ static void free_end(struct end *end)
 	end->buffer = NULL;
 }
 
-static int make_path(struct ib_device *ibdev, int from, int to, bool grh, struct sa_path_rec *path)
+static int make_path(struct ib_device *ibdev, int from, int to, u8 hop_limit,
+		     struct sa_path_rec *path)
 {
 	struct ib_port_attr source, target;
 	int ret;
@@ -155,7 +164,7 @@ static int make_path(struct ib_device *ibdev, int from, int to, bool grh, struct
 	path->rec_type = SA_PATH_REC_TYPE_IB;
 	sa_path_set_slid(path, source.lid);
 	sa_path_set_dlid(path, target.lid);
-	path->hop_limit = grh ? 64 : 0;
+	path->hop_limit = hop_limit;
 	path->pkey = cpu_to_be16(0xffff);
 	path->mtu_selector = IB_SA_EQ;
 	path->mtu = IB_MTU_2048;
@@ -168,12 +177,13 @@ static int make_path(struct ib_device *ibdev, int from, int to, bool grh, struct
 	return 0;
 }
 
-static int send_req(bool grh)
+static int send_req(u8 hop_limit)
 {
 	struct sa_path_rec primary, alternate;
 	struct ib_cm_req_param req = {
 		.primary_path = &primary,
-		.alternate_path = &alternate,
+		/* One message cannot name two paths across a router: there are no LIDs in it. */
+		.alternate_path = hop_limit == ROUTED ? NULL : &alternate,
 		.service_id = SERVICE_ID,
 		.qp_num = active.qp->qp_num,
 		.qp_type = IB_QPT_RC,
@@ -192,8 +202,8 @@ static int send_req(bool grh)
 		.qp_access_flags = IB_ACCESS_REMOTE_WRITE,
 	};
 
-	return make_path(active.ibdev, 1, 2, grh, &primary) ?:
-		make_path(active.ibdev, 2, 1, grh, &alternate) ?:
+	return make_path(active.ibdev, 1, 2, hop_limit, &primary) ?:
+		make_path(active.ibdev, 2, 1, hop_limit, &alternate) ?:
 		ib_modify_qp(active.qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
 			     IB_QP_ACCESS_FLAGS) ?:
 		ib_send_cm_req(active.id, &req);
@@ -281,9 +291,9 @@ static bool migration_state_is(enum ib_mig_state state)
 		attr[0].path_mig_state == state && attr[1].path_mig_state == state;
 }
 
-static bool connect_ends(bool grh)
+static bool connect_ends(u8 hop_limit)
 {
-	return step(!send_req(grh), "a REQ with an alternate path is sent") &&
+	return step(!send_req(hop_limit), "a REQ is sent") &&
 		step(came(&passive.events[IB_CM_REQ_RECEIVED]), "it arrives") &&
 		step(!send_rep(), "the passive QP takes the paths, a REP is sent") &&
 		step(came(&active.events[IB_CM_REP_RECEIVED]), "the REP arrives") &&
@@ -294,8 +304,10 @@ static bool connect_ends(bool grh)
 		step(!to_state(&passive, IB_QPS_RTS), "the passive QP may send");
 }
 
-static bool migrate(bool grh)
+static bool migrate(u8 hop_limit)
 {
+	bool grh = hop_limit != NO_GRH;
+
 	return step(alternate_is(&active, 2, 1, grh) && alternate_is(&passive, 1, 2, grh),
 		    "the alternate paths of the QPs are those of the REQ") &&
 		step(transfer(&active, &passive, 0xa1), "a message by the primary path") &&
@@ -306,6 +318,36 @@ static bool migrate(bool grh)
 		step(came(&active.migrated) && came(&passive.migrated) &&
 		     migration_state_is(IB_MIG_MIGRATED), "by the alternate path, of both ends") &&
 		step((loop_break_port(0), transfer(&passive, &active, 0xa4)), "and one back");
+}
+
+/* lap_taken - what ib_cm says of the alternate path that a LAP brought */
+static bool lap_taken(struct sa_path_rec *alternate)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
+	int mask;
+
+	return passive.id->lap_state == IB_CM_LAP_RCVD &&
+		!ib_cm_init_qp_attr(passive.id, &attr, &mask) &&
+		mask == (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE) &&
+		attr.alt_port_num == 1 && attr.path_mig_state == IB_MIG_REARM &&
+		rdma_ah_get_dlid(&attr.alt_ah_attr) == be32_to_cpu(sa_path_get_slid(alternate));
+}
+
+static bool load_alternate(void)
+{
+	struct sa_path_rec primary, alternate;
+	u32 qpn = passive.qp->qp_num;
+
+	return step(!make_path(active.ibdev, 1, 2, NO_GRH, &primary) &&
+		    !make_path(active.ibdev, 2, 1, NO_GRH, &alternate) &&
+		    !apm_send_lap(active.id, passive.id, qpn, &primary, &alternate),
+		    "a LAP is sent") &&
+		step(came(&passive.events[IB_CM_LAP_RECEIVED]), "it arrives") &&
+		step(lap_taken(&alternate), "with the alternate path") &&
+		step(!apm_send_lap(active.id, passive.id, qpn, &primary, &alternate),
+		     "and again, a duplicate") &&
+		step(transfer(&active, &passive, 0xb1) && transfer(&passive, &active, 0xb2),
+		     "messages both ways");
 }
 
 /* The log of the test's caller shows by the counters which port sent these. */
@@ -319,16 +361,18 @@ static bool disconnect(void)
 		     came(&passive.events[IB_CM_TIMEWAIT_EXIT]), "TimeWait ends at both ends");
 }
 
-static void run(struct ib_device *ibdev, bool grh)
+static void run(struct ib_device *ibdev, u8 hop_limit)
 {
 	int ret;
 
-	pr_notice("ib_apm_test: # %s a global route header\n", grh ? "with" : "without");
+	pr_notice("ib_apm_test: # hop limit %u\n", hop_limit);
 	ret = make_end(&active, ibdev) ?: make_end(&passive, ibdev);
 	if (step(!ret, "two QPs")) {
 		active.id = ib_create_cm_id(ibdev, cm_event, NULL);
 		if (step(!IS_ERR(active.id), "an id"))
-			(void)(connect_ends(grh) && migrate(grh) && disconnect());
+			(void)(connect_ends(hop_limit) &&
+			       (hop_limit == ROUTED ? load_alternate() : migrate(hop_limit)) &&
+			       disconnect());
 	}
 	loop_break_port(0);
 	free_end(&active);
@@ -343,8 +387,9 @@ static int found(struct ib_device *ibdev)
 	if (!step(!IS_ERR(listener), "a listener"))
 		return 0;
 	if (step(!ib_cm_listen(listener, SERVICE_ID), "it listens")) {
-		run(ibdev, false);
-		run(ibdev, true);
+		run(ibdev, NO_GRH);
+		run(ibdev, GRH_IN_SUBNET);
+		run(ibdev, ROUTED);
 	}
 	ib_destroy_cm_id(listener);
 	return 0;
