@@ -74,6 +74,17 @@ void ib_cm_helper_path_set_dlid(struct sa_path_rec *path, u32 dlid);
 bool ib_cm_helper_is_opa_gid(const union ib_gid *gid);
 u32 ib_cm_helper_opa_lid(const union ib_gid *gid);
 
+/* events.c */
+struct ib_cm_req_event_param;
+struct ib_cm_rep_event_param;
+
+void ib_cm_helper_req_event_bits(struct ib_cm_req_event_param *param, u8 local_cm_response_timeout,
+				 bool flow_control, u8 remote_cm_response_timeout, u8 retry_count,
+				 u8 rnr_retry_count, bool srq);
+void ib_cm_helper_rep_event_bits(struct ib_cm_rep_event_param *param, u8 target_ack_delay,
+				 u8 failover_accepted, bool flow_control, u8 rnr_retry_count,
+				 bool srq);
+
 /* verbs.c: MADs */
 u64 ib_cm_helper_mad_source(const struct ib_mad_recv_wc *mad);
 

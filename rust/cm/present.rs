@@ -15,7 +15,15 @@ use super::event::Event;
 use super::id::Id;
 use super::inbox::Arrival;
 use super::public::Public;
-use crate::rdma::bindings;
+use crate::rdma::{
+    bindings,
+    events::{
+        set_rep_bits,
+        set_req_bits,
+        RepBits,
+        ReqBits, //
+    },
+};
 use ib_cm_proto::connection::QpType;
 use ib_cm_proto::step::Report;
 use ib_cm_proto::wire::{
@@ -230,12 +238,16 @@ fn present_req(id: &Id, arrival: &Arrival, request: &Asked) -> bindings::ib_cm_r
     param.starting_psn = req.starting_psn();
     param.responder_resources = req.initiator_depth();
     param.initiator_depth = req.responder_resources();
-    param.set_local_cm_response_timeout(req.remote_cm_response_timeout().into());
-    param.set_flow_control(req.end_to_end_flow_control().into());
-    param.set_remote_cm_response_timeout(req.local_cm_response_timeout().into());
-    param.set_retry_count(req.retry_count().into());
-    param.set_rnr_retry_count(req.rnr_retry_count().into());
-    param.set_srq(req.srq().into());
+    let bits = ReqBits {
+        // The peer's "remote" is our "local".
+        local_cm_response_timeout: req.remote_cm_response_timeout(),
+        flow_control: req.end_to_end_flow_control(),
+        remote_cm_response_timeout: req.local_cm_response_timeout(),
+        retry_count: req.retry_count(),
+        rnr_retry_count: req.rnr_retry_count(),
+        srq: req.srq(),
+    };
+    set_req_bits(&mut param, &bits);
     param.ece.vendor_id = req.vendor_id();
     param.ece.attr_mod = req.attr_mod();
     param
@@ -251,11 +263,14 @@ fn present_rep(id: &Id, arrival: &Arrival) -> bindings::ib_cm_rep_event_param {
     param.starting_psn = rep.starting_psn();
     param.responder_resources = rep.initiator_depth();
     param.initiator_depth = rep.responder_resources();
-    param.set_target_ack_delay(rep.target_ack_delay().into());
-    param.set_failover_accepted(rep.failover_accepted().into());
-    param.set_flow_control(rep.end_to_end_flow_control().into());
-    param.set_rnr_retry_count(rep.rnr_retry_count().into());
-    param.set_srq(rep.srq().into());
+    let bits = RepBits {
+        target_ack_delay: rep.target_ack_delay(),
+        failover_accepted: rep.failover_accepted(),
+        flow_control: rep.end_to_end_flow_control(),
+        rnr_retry_count: rep.rnr_retry_count(),
+        srq: rep.srq(),
+    };
+    set_rep_bits(&mut param, &bits);
     param.ece.vendor_id = rep.vendor_id();
     param.ece.attr_mod = rep.attr_mod();
     param

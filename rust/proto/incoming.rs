@@ -67,7 +67,9 @@ impl Connection {
             DreqSent if self.ending => step.timer = Some(Timer::Stop),
             DreqSent => step.cancel = true,
             Established => step.cancel = self.lap_in_flight(),
-            Timewait => {
+            // The connection is over on our side. C drops a DREQ once TimeWait has ended, unless the
+            // consumer has destroyed the identifier, and the peer repeats it in vain.
+            Timewait | Idle => {
                 return Step {
                     duplicate: true,
                     drep: true,

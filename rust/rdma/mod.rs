@@ -10,6 +10,7 @@ pub(crate) mod client;
 pub(crate) mod clock;
 pub(crate) mod delayed;
 pub(crate) mod device;
+pub(crate) mod events;
 pub(crate) mod gate;
 pub(crate) mod gid;
 mod layout;
