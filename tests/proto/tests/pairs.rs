@@ -382,7 +382,7 @@ fn the_end_of_timewait_destruction_and_late_messages_in_any_order() {
                     };
                     assert_eq!(verdict, late, "{order:?}");
                 }
-                _ => assert_eq!(end.take(at_ms, DREQ).drep, !expired, "{order:?}"),
+                _ => assert!(end.take(at_ms, DREQ).drep, "{order:?}"),
             }
             let told = end.heard == [Report::TimewaitExit];
             assert!(told || end.heard.is_empty());
