@@ -55,6 +55,7 @@ extern const struct api_suite api_suite_data;
 extern const struct api_suite api_suite_destroy;
 extern const struct api_suite api_suite_junk;
 extern const struct api_suite api_suite_duplicates;
+extern const struct api_suite api_suite_stale;
 extern const struct api_suite api_suite_device_hold;
 extern const struct api_suite api_suite_device_gone;
 

@@ -88,8 +88,8 @@ static bool returned_within(struct destroyer *destroyer, unsigned int ms)
 static void destroy_waits(struct api_test *t)
 {
 	static struct destroyer destroyer;
-	struct api_conn conn;
 	static struct held held;
+	struct api_conn conn;
 	bool early;
 
 	api_conn_init(&conn, API_LIFE_TIME);
@@ -119,8 +119,8 @@ static void destroy_waits(struct api_test *t)
 static void listener_destroyed(struct api_test *t)
 {
 	static struct destroyer destroyer;
-	struct api_conn conn;
 	static struct held held;
+	struct api_conn conn;
 	bool early;
 
 	api_conn_init(&conn, API_LIFE_TIME);
@@ -318,8 +318,8 @@ static void no_memory(struct api_test *t)
 /* What was queued behind a handler that gives its identifier up is not delivered. */
 static void queued_events_dropped(struct api_test *t)
 {
-	struct api_conn conn;
 	static struct held held;
+	struct api_conn conn;
 
 	api_conn_init(&conn, API_LIFE_TIME);
 	if (!api_request(t, &conn))
@@ -347,6 +347,30 @@ static void queued_events_dropped(struct api_test *t)
 		api_wait(t, conn.active, IB_CM_DREP_RECEIVED);
 	api_eq(t, conn.passive->delivered, 2, "events of the passive side");
 	api_check(t, conn.passive->gone, "the identifier is still there");
+}
+
+/* The end of TimeWait waits behind an event that is still being handled. */
+static void timewait_exit_queued(struct api_test *t)
+{
+	static struct held held;
+	struct api_conn conn;
+
+	api_conn_init(&conn, API_LIFE_TIME);
+	if (!api_connect(t, &conn))
+		return;
+	hold_init(&held, IB_CM_DREQ_RECEIVED, 0);
+	conn.passive->hook_data = &held;
+	conn.passive->hook = hold_hook;
+	api_eq(t, ib_send_cm_dreq(conn.active->cm_id, NULL, 0), 0, "ib_send_cm_dreq");
+	if (!wait_held(t, &held))
+		return;
+	api_eq(t, ib_send_cm_drep(conn.passive->cm_id, NULL, 0), 0, "ib_send_cm_drep");
+	/* The C module may need the processor that the handler occupies. */
+	api_check(t, api_on_c() || api_wait_state(conn.passive, IB_CM_IDLE),
+		  "TIMEWAIT does not end beside a handler");
+	complete_all(&held.go);
+	api_wait(t, conn.passive, IB_CM_DREQ_RECEIVED);
+	api_wait(t, conn.passive, IB_CM_TIMEWAIT_EXIT);
 }
 
 /* A handler that sleeps delays its own identifier and no other. */
@@ -451,6 +475,7 @@ static const struct api_case cases[] = {
 	{ "other handlers that fail", refused_later },
 	{ "a REQ handler without memory", no_memory },
 	{ "events behind a handler that fails", queued_events_dropped },
+	{ "TIMEWAIT_EXIT behind a handler that sleeps", timewait_exit_queued },
 	{ "a handler that sleeps, and others", others_go_on },
 	{ "another handler for the identifier of a request", rewritten },
 	{ "a request to a shared listener", shared_listener },

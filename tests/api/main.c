@@ -40,6 +40,7 @@ static const struct api_suite * const suites[] = {
 	&api_suite_destroy,
 	&api_suite_junk,
 	&api_suite_duplicates,
+	&api_suite_stale,
 	&api_suite_device_hold,
 	&api_suite_device_gone,
 };

@@ -162,6 +162,35 @@ static void errors(struct api_test *t)
 	send_error(t, conn.active, IB_CM_SIDR_REQ_ERROR, IB_CM_IDLE);
 }
 
+/* The one that asked has given up, and lets the other know (the C module lets it repeat). */
+static void late_rep(struct api_test *t)
+{
+	struct api_event *event;
+	struct api_conn conn;
+
+	api_conn_init(&conn, API_LIFE_TIME);
+	conn.req.max_cm_retries = 3;
+	conn.req.remote_cm_response_timeout = 14;
+	conn.req.local_cm_response_timeout = 14;
+	if (!api_request(t, &conn))
+		return;
+	send_error(t, conn.active, IB_CM_REQ_ERROR, IB_CM_IDLE);
+	api_eq(t, ib_send_cm_rep(conn.passive->cm_id, &conn.rep), 0, "ib_send_cm_rep");
+	if (api_on_c()) {
+		send_error(t, conn.passive, IB_CM_REP_ERROR, IB_CM_IDLE);
+		api_expected_difference("REJ of a REP that comes too late");
+	} else {
+		event = api_wait(t, conn.passive, IB_CM_REJ_RECEIVED);
+		if (event)
+			api_eq(t, event->event.param.rej_rcvd.reason, IB_CM_REJ_INVALID_COMM_ID,
+			       "reason");
+	}
+	/* Nothing more for the one that has been told of the error. */
+	api_eq(t, conn.active->delivered, 1, "events of the active side");
+	api_check(t, conn.active->cm_id->state == IB_CM_IDLE, "the active side is in %s",
+		  api_state_name(conn.active->cm_id->state));
+}
+
 static void mra_of_req(struct api_test *t)
 {
 	struct api_event *event;
@@ -238,6 +267,7 @@ static const struct api_case cases[] = {
 	{ "a connection from REQ to TIMEWAIT_EXIT", whole_life },
 	{ "one identifier, two connections", second_life },
 	{ "messages that nobody answers", errors },
+	{ "a REP after REQ_ERROR", late_rep },
 	{ "MRA of a REQ", mra_of_req },
 	{ "MRA of a REP", mra_of_rep },
 	{ "DREQs that cross", crossing_dreqs },

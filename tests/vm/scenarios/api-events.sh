@@ -6,5 +6,5 @@
 . /vm/api/api.sh
 
 load_api
-run_api order handlers destroy data
+run_api order handlers destroy data stale
 unload_api
