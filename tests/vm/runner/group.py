@@ -104,7 +104,8 @@ class _Run:
             try:
                 event = self.group.events.get(timeout=max(0.1, deadline - time.monotonic()))
             except queue.Empty:
-                self.failed(f"no end {deadline - start:.0f} s after the start: the guest hangs")
+                reason = f"no end {deadline - start:.0f} s after the start: the guest hangs"
+                self.failed(reason, serious=True)
                 self.died = True
                 break
             self.handle(*event)
@@ -124,8 +125,9 @@ class _Run:
             f"{self.boots[role]}"
         )
 
-    def failed(self, reason):
+    def failed(self, reason, serious=False):
         self.result.outcome = "failed"
+        self.result.serious |= serious
         if reason not in self.result.reasons:
             self.result.reasons.append(reason)
 
@@ -145,7 +147,7 @@ class _Run:
             case "klog":
                 self.logs[role].write(f"kernel: {rest}\n")
                 if BAD.search(rest):
-                    self.failed(f"{who}kernel: {rest}")
+                    self.failed(f"{who}kernel: {rest}", serious=True)
             case "say":
                 # For people: at once, beside the KTAP.
                 print(rest, flush=True)
@@ -168,7 +170,7 @@ class _Run:
             case "124" | "137":
                 self.failed(f"{who}not done after {pace.scaled(self.scenario.timeout)} s")
             case "unload":
-                self.failed(f"{who}the modules do not unload afterwards")
+                self.failed(f"{who}the modules do not unload afterwards", serious=True)
             case _:
                 if self.result.outcome == "ok":
                     self.failed(f"{who}exit status {status}")
@@ -178,7 +180,8 @@ class _Run:
 
     def guest_died(self, guest, who):
         lines = [line for line in guest.console().splitlines() if BAD.search(line)]
-        self.failed(f"{who}the guest died: " + (lines[0] if lines else "see its console"))
+        cause = lines[0] if lines else "see its console"
+        self.failed(f"{who}the guest died: {cause}", serious=True)
         self.running.clear()
 
     def answer(self, guest, verb, rest):

@@ -51,6 +51,7 @@ class Result:
     outcome: str  # ok, failed or skipped
     seconds: float = 0.0
     lines: list = dataclasses.field(default_factory=list)  # KTAP of the subtests
+    serious: bool = False  # a complaint of the kernel, a hang or a death
     reasons: list = dataclasses.field(default_factory=list)  # why it failed
 
 
