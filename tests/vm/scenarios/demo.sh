@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: a short tour, as make demo shows it
 # timeout: 180
+# cpus: 1
 # long: yes
 
 . /vm/lib.sh
+. /vm/crash.sh
 
 # shown TEXT CMD...: one line of the transcript for one program.
 shown() {
@@ -62,6 +64,52 @@ done
 counters_agree "$(unique req rx)"
 say "  connections made and ended: $(unique rtu rx)"
 say ""
+
+# crash TEXT: kills an rping client while it exchanges data with its server; the trace is kept
+# for the picture.
+crash() {
+	background server rping -s -a $SELF -p 7174
+	wait_for 10 listening 7174 || bail "rping does not listen"
+	oracle_on
+	sent=$(cat $PORT/hw_counters/sent_pkts)
+	background client rping -c -a $SELF -p 7174 -C 1000000
+	wait_for 20 eval '[ "$(cat $PORT/hw_counters/sent_pkts)" -gt $((sent + 100)) ]' ||
+		bail "no traffic"
+	kill_victim client
+	# On the C module TimeWait ends when the QP is long gone.
+	wait_for 5 grep -qE 'cm_work|timewait_exit' $TRACING/trace
+	judge
+	stop server
+	cp $RUN/trace $RUN/trace.$MODULE_KIND
+	say "$1"
+	python3 /vm/tools/hold_oracle.py timeline $RUN/trace.$MODULE_KIND >$RUN/timeline
+	while IFS= read -r line; do say "  $line"; done <$RUN/timeline
+	say ""
+	expect_kept "$1" 1
+}
+
+say "A crash: an rping client is killed in the middle of its traffic"
+under_test=$MODULE_KIND
+if [ $under_test = rust ]; then
+	check "everything unloads" unload_stack
+	MODULE_KIND=c
+	load_stack
+	setup_rxe
+	crash "The C module"
+	check "everything unloads" unload_stack
+	MODULE_KIND=rust
+	load_stack
+	setup_rxe
+	crash "This module"
+	# The lines of the picture go through the log to scripts/demo.
+	python3 /vm/tools/hold_oracle.py picture $RUN/trace.c $RUN/trace.rust >$RUN/picture
+	assert_eq "picture drawn, status" $? 0
+	sed 's/^/svg /' $RUN/picture
+	say "The same as a picture: out/demo.svg"
+	say ""
+else
+	crash "The C module"
+fi
 check "everything unloads" unload_stack
 warnings=$(dmesg | sed -n '/vm: start/,$p' | grep -cE 'WARNING|BUG|Oops|still live')
 assert_eq "warnings in the kernel log" "$warnings" 0
