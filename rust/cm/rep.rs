@@ -16,6 +16,7 @@ use super::manager::{
 use super::receive::{
     count_duplicate,
     reject,
+    reject_duplicate,
     Mail, //
 };
 use super::send::{
@@ -23,64 +24,115 @@ use super::send::{
     Repeat, //
 };
 use crate::rdma::trace;
-use ib_cm_proto::connection::{
-    Connection,
-    QpType, //
+use ib_cm_proto::connection::Connection;
+use ib_cm_proto::lookup::{
+    self,
+    Answer,
+    Meeting,
+    Named,
+    Verdict, //
 };
 use ib_cm_proto::step::{
-    DuplicateReq,
     Input,
     RepMatch, //
 };
 use ib_cm_proto::wire::{
     Msg,
-    RejReason,
     RepView, //
 };
 
-/// What the indices say about a REP.
-enum Verdict {
-    /// It is the answer: the identifier has moved on, and has an event if true.
+/// What became of a REP that answers a REQ.
+enum Outcome {
+    /// The identifier has moved on, and has an event if true.
     Accepted(bool),
-    /// The identifier has moved on meanwhile.
+    /// The identifier had moved on before.
     TooLate,
-    /// Another connection has the same remote ID.
-    KnownId(Arc<Id>),
-    /// Another connection, which must be stale, has the same remote queue pair.
-    Stale(Arc<Id>),
+    /// It met another connection.
+    Met(Holder),
 }
 
 pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
     let view = RepView(arrival.mad.mad());
     let (local, remote) = (view.remote_comm_id(), view.local_comm_id());
-    let id = match Id::find(local, arrival.port.device.key()) {
-        Found::Id(id) => id,
-        Found::Elsewhere => return None,
-        Found::Nobody => {
-            trace::remote_no_priv_err(local);
-            reject(&arrival, Msg::Rep, RejReason::INVALID_COMM_ID, &[]);
-            return None;
-        }
+    let found = Id::find(local, arrival.port.device.key());
+    let conn = match &found {
+        Found::Id(id) => Some(id.lock().conn),
+        _ => None,
     };
-    let conn = id.lock().conn;
-    match conn.match_rep(remote) {
-        RepMatch::Answer => return answer(arrival, id),
-        RepMatch::RejInvalidId => {
+    let named = match (&found, &conn) {
+        (Found::Id(_), Some(conn)) => Named::Known(conn),
+        (Found::Elsewhere, _) => Named::Elsewhere,
+        _ => Named::Nobody,
+    };
+    let verdict = lookup::refuse_rep(named, remote);
+    let id = match found {
+        Found::Id(id) => Some(id),
+        _ => None,
+    };
+    match (verdict, id) {
+        (Some(verdict), id) => {
+            trace_refused(&verdict, conn.as_ref(), local, remote);
+            if let (Answer::Rtu | Answer::Mra, Some(id)) = (verdict.answer, &id) {
+                again(&arrival, id);
+            } else {
+                carry_out(&arrival, Msg::Rep, &verdict, None, None);
+            }
+            None
+        }
+        (None, Some(id)) => answer(arrival, id),
+        (None, None) => None,
+    }
+}
+
+/// Traces a REP that leads no further, as C does.
+fn trace_refused(verdict: &Verdict, conn: Option<&Connection>, local: u32, remote: u32) {
+    match (verdict.answer, conn) {
+        (Answer::Rej(_), Some(conn)) => {
             trace::rep_unknown_err(remote, local, conn.state as u32);
-            reject(&arrival, Msg::Rep, RejReason::INVALID_COMM_ID, &[]);
         }
-        RepMatch::RtuAgain | RepMatch::MraAgain => {
-            again(&arrival, &id);
-            trace::remote_no_priv_err(local);
+        _ => trace::remote_no_priv_err(local),
+    }
+}
+
+/// Does what a verdict on a REQ or REP says. `known` is whom it met, `ours` whom a REP is for.
+pub(crate) fn carry_out(
+    arrival: &Mail,
+    message: Msg,
+    verdict: &Verdict,
+    known: Option<Arc<Id>>,
+    ours: Option<Arc<Id>>,
+) {
+    if verdict.duplicate {
+        count_duplicate(arrival);
+    }
+    match (verdict.answer, &known) {
+        (Answer::Rej(reason), _) if verdict.duplicate && message == Msg::Req => {
+            reject_duplicate(arrival, reason);
         }
-        // As in C, what is destroyed has no duplicates.
-        RepMatch::Drop if conn.is_orphan() => trace::remote_no_priv_err(local),
-        RepMatch::Drop => {
-            count_duplicate(&arrival);
-            trace::remote_no_priv_err(local);
+        (Answer::Rej(reason), _) => reject(arrival, message, reason, &[]),
+        (Answer::Mra, Some(known)) => {
+            let conn = known.lock().conn;
+            // An answer that cannot be sent is as good as lost, and the peer asks again.
+            let _ = reply(arrival, Repeat::Direct, |mad| {
+                conn.mra_message(message).emit(mad, &[]);
+                true
+            });
+        }
+        _ => {}
+    }
+    if let (true, Some(known)) = (verdict.end_known, known) {
+        let outcome = known.act(Input::Stale, &mut With::nothing());
+        if outcome.deliver {
+            Id::deliver_later(known);
         }
     }
-    None
+    if let (true, Some(ours)) = (verdict.end_ours, ours) {
+        let outcome = ours.act(Input::StaleRep, &mut With::nothing());
+        if outcome.deliver {
+            // The MAD is freed soon, so its worker may not call the consumer: see `deliver::one`.
+            Id::deliver_later(ours);
+        }
+    }
 }
 
 /// Says again what a repeated REP shows to be lost.
@@ -110,7 +162,8 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
     let (local, remote) = (view.remote_comm_id(), view.local_comm_id());
     let mut with = With::message(arrival, 0);
     let mut done_with = None;
-    let verdict = {
+    let mut qpn = 0;
+    let outcome = {
         let mut inner = id.lock();
         match inner.conn.match_rep(remote) {
             RepMatch::Answer => {
@@ -118,8 +171,9 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
                 if let Some(arrival) = &with.arrival {
                     learned.learn_rep(RepView(arrival.mad.mad()));
                 }
-                let entered = enter(&mut inner, &learned, &id);
-                match entered {
+                qpn = learned.remote_qpn;
+                let (remote_id, remote_qpn) = (learned.remote_id_key(), learned.remote_qpn_key());
+                match enter_both(&mut inner, remote_id, remote_qpn, &id) {
                     Ok(()) => {
                         inner.conn = learned;
                         let step = inner.conn.step(Input::Rep);
@@ -128,83 +182,37 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
                             record.cancel();
                         }
                         let port = inner.av.port.clone();
-                        Verdict::Accepted(id.conclude(&mut inner, &step, &mut with, port))
+                        Outcome::Accepted(id.conclude(&mut inner, &step, &mut with, port))
                     }
-                    Err(verdict) => verdict,
+                    Err(holder) => Outcome::Met(holder),
                 }
             }
-            _ => Verdict::TooLate,
+            _ => Outcome::TooLate,
         }
     };
     drop(done_with);
-    match verdict {
-        Verdict::Accepted(deliver) => return deliver.then_some(id),
-        Verdict::TooLate => {}
-        Verdict::KnownId(known) => {
+    let (meeting, known) = match outcome {
+        Outcome::Accepted(deliver) => return deliver.then_some(id),
+        Outcome::TooLate => return None,
+        Outcome::Met(Holder::OfId(known)) => {
             trace::insert_failed_err(local);
-            if let Some(arrival) = &with.arrival {
-                answer_known(arrival, &known, id);
-            }
+            (Meeting::KnownId, known)
         }
-        Verdict::Stale(known) => {
+        Outcome::Met(Holder::OfQpn(known)) => {
             trace::staleconn_err(remote, local);
-            if let Some(arrival) = &with.arrival {
-                reject(arrival, Msg::Rep, RejReason::STALE_CONN, &[]);
-            }
-            end_stale(known);
-            give_up(id);
+            (Meeting::KnownQpn, known)
         }
-    }
+    };
+    let conn = known.lock().conn;
+    let verdict = lookup::rep_meets(meeting, Some(&conn), qpn)?;
+    carry_out(
+        with.arrival.as_ref()?,
+        Msg::Rep,
+        &verdict,
+        Some(known),
+        Some(id),
+    );
     None
-}
-
-/// The REP that answers the REQ of `id` carries the remote ID of another connection: as a REQ would
-/// (IBA 12.9.8.3).
-fn answer_known(arrival: &Mail, known: &Arc<Id>, id: Arc<Id>) {
-    let conn = id.lock().conn;
-    let rep = RepView(arrival.mad.mad());
-    let qpn = rep.qpn(conn.qp_type == QpType::XrcIni);
-    let verdict = known.lock().conn.duplicate_req(qpn);
-    match verdict {
-        DuplicateReq::RejStale => {
-            count_duplicate(arrival);
-            reject(arrival, Msg::Rep, RejReason::STALE_CONN, &[]);
-            give_up(id);
-        }
-        DuplicateReq::RejIdInUse => {
-            reject(arrival, Msg::Rep, RejReason::DUPLICATE_LOCAL_COMM_ID, &[]);
-        }
-        DuplicateReq::Drop | DuplicateReq::Mra => count_duplicate(arrival),
-    }
-}
-
-/// Ends an attempt to connect to a peer that answers with what is left of another connection.
-fn give_up(id: Arc<Id>) {
-    let outcome = id.act(Input::StaleRep, &mut With::nothing());
-    if outcome.deliver {
-        // The MAD is freed soon, so its worker may not call the consumer: see `deliver::one`.
-        Id::deliver_later(id);
-    }
-}
-
-/// Enters `id` in the indices of remote IDs and queue pairs as `learned` has them, both or none.
-fn enter(
-    inner: &mut super::id::Inner,
-    learned: &Connection,
-    id: &Arc<Id>,
-) -> core::result::Result<(), Verdict> {
-    let remote_id = RemoteId {
-        id: learned.remote_id,
-        ca_guid: learned.remote_ca_guid,
-    };
-    let remote_qpn = RemoteQpn {
-        qpn: learned.remote_qpn,
-        ca_guid: learned.remote_ca_guid,
-    };
-    enter_both(inner, remote_id, remote_qpn, id).map_err(|holder| match holder {
-        Holder::OfId(known) => Verdict::KnownId(known),
-        Holder::OfQpn(known) => Verdict::Stale(known),
-    })
 }
 
 /// Who holds a key already.
@@ -237,12 +245,4 @@ pub(crate) fn enter_both(
             Ok(holder) => Holder::OfId(holder),
             Err(holder) => Holder::OfQpn(holder),
         })
-}
-
-/// Ends a connection that the peer has lost.
-pub(crate) fn end_stale(known: Arc<Id>) {
-    let outcome = known.act(Input::Stale, &mut With::nothing());
-    if outcome.deliver {
-        Id::deliver_later(known);
-    }
 }

@@ -18,25 +18,15 @@ use super::inbox::{
 };
 use super::listen::Listener;
 use super::manager;
-use super::manager::{
-    LocalId,
-    RemoteId,
-    RemoteQpn, //
-};
+use super::manager::LocalId;
 use super::receive::{
-    count_duplicate,
     reject,
-    reject_duplicate,
     Mail, //
 };
 use super::rep::{
-    end_stale,
+    carry_out,
     enter_both,
     Holder, //
-};
-use super::send::{
-    reply,
-    Repeat, //
 };
 use super::timers::Timer;
 use crate::rdma::{
@@ -53,8 +43,11 @@ use crate::rdma::{
     },
     trace,
 };
+use ib_cm_proto::lookup::{
+    self,
+    Answer, //
+};
 use ib_cm_proto::state::State;
-use ib_cm_proto::step::DuplicateReq;
 use ib_cm_proto::wire::{
     Lap,
     Msg,
@@ -75,16 +68,23 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
     // What fails before the peer is heard is as good as lost: the peer repeats its REQ.
     let id = Id::new(device, None, core::ptr::null_mut()).ok()?;
     prepare(&arrival, &id).ok()?;
-    if let Err(holder) = enter(&arrival, &id) {
+    if let Err(holder) = enter(&id) {
         trace::no_listener_err(id.public.raw());
         discard(&id);
-        match holder {
-            Holder::OfId(known) => answer_duplicate(&arrival, &known),
-            Holder::OfQpn(known) => {
-                reject(&arrival, Msg::Req, RejReason::STALE_CONN, &[]);
-                end_stale(known);
+        let qpn = ReqView(arrival.mad.mad()).local_qpn();
+        let (verdict, known) = match holder {
+            // IBA 12.9.8.3
+            Holder::OfId(known) => {
+                let conn = known.lock().conn;
+                (lookup::refuse_req(Some(&conn), qpn), known)
             }
+            // IBA 12.9.8.3.1
+            Holder::OfQpn(known) => (lookup::refuse_req(None, qpn), known),
+        };
+        if verdict.duplicate && verdict.answer != Answer::Nothing {
+            trace::send_dup_req(known.public.raw());
         }
+        carry_out(&arrival, Msg::Req, &verdict, Some(known), None);
         return None;
     }
     let req = ReqView(arrival.mad.mad());
@@ -135,44 +135,10 @@ fn prepare(arrival: &Arrival, id: &Arc<Id>) -> Result {
 }
 
 /// Enters the connection in the indices that duplicates and stale connections are found by.
-fn enter(arrival: &Arrival, id: &Arc<Id>) -> core::result::Result<(), Holder> {
-    let req = ReqView(arrival.mad.mad());
-    let ca_guid = req.local_ca_guid();
-    let remote_id = RemoteId {
-        id: req.local_comm_id(),
-        ca_guid,
-    };
-    let remote_qpn = RemoteQpn {
-        qpn: req.local_qpn(),
-        ca_guid,
-    };
-    enter_both(&mut id.lock(), remote_id, remote_qpn, id)
-}
-
-/// The REQ carries the remote ID of a connection that exists (IBA 12.9.8.3).
-fn answer_duplicate(arrival: &Arrival, known: &Arc<Id>) {
-    let req = ReqView(arrival.mad.mad());
-    let conn = known.lock().conn;
-    match conn.duplicate_req(req.local_qpn()) {
-        DuplicateReq::Drop => count_duplicate(arrival),
-        DuplicateReq::Mra => {
-            count_duplicate(arrival);
-            trace::send_dup_req(known.public.raw());
-            // An answer that cannot be sent is as good as lost, and the peer asks again.
-            let _ = reply(arrival, Repeat::Direct, |mad| {
-                conn.mra_message(Msg::Req).emit(mad, &[]);
-                true
-            });
-        }
-        DuplicateReq::RejStale => {
-            count_duplicate(arrival);
-            trace::send_dup_req(known.public.raw());
-            reject_duplicate(arrival, RejReason::STALE_CONN);
-        }
-        DuplicateReq::RejIdInUse => {
-            reject(arrival, Msg::Req, RejReason::DUPLICATE_LOCAL_COMM_ID, &[]);
-        }
-    }
+fn enter(id: &Arc<Id>) -> core::result::Result<(), Holder> {
+    let mut inner = id.lock();
+    let (remote_id, remote_qpn) = (inner.conn.remote_id_key(), inner.conn.remote_qpn_key());
+    enter_both(&mut inner, remote_id, remote_qpn, id)
 }
 
 /// Finds the paths, makes the identifier visible and queues its first event. Returns whether the

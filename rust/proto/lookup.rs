@@ -282,16 +282,17 @@ pub const NO_SERVICE: Verdict = Verdict::answer(false, Answer::Rej(RejReason::IN
 
 /// What a REP from `remote_id` gets. None if it answers our REQ and the indices have to be asked.
 pub fn refuse_rep(ours: Named<'_>, remote_id: u32) -> Option<Verdict> {
-    let matched = match ours {
-        Named::Known(conn) => conn.match_rep(remote_id),
-        Named::Nobody => RepMatch::RejInvalidId,
+    let (matched, counted) = match ours {
+        // As in C, what is destroyed has no duplicates.
+        Named::Known(conn) => (conn.match_rep(remote_id), !conn.is_orphan()),
+        Named::Nobody => (RepMatch::RejInvalidId, false),
         Named::Elsewhere => return Some(Verdict::answer(false, Answer::Nothing)),
     };
     Some(match matched {
         RepMatch::Answer => return None,
         RepMatch::RtuAgain => Verdict::answer(true, Answer::Rtu),
         RepMatch::MraAgain => Verdict::answer(true, Answer::Mra),
-        RepMatch::Drop => Verdict::answer(true, Answer::Nothing),
+        RepMatch::Drop => Verdict::answer(counted, Answer::Nothing),
         RepMatch::RejInvalidId => Verdict::answer(false, Answer::Rej(RejReason::INVALID_COMM_ID)),
     })
 }
