@@ -172,7 +172,7 @@ impl Witness {
             self.see(Input::Timer);
             rounds += 1;
             assert!(
-                rounds <= u32::from(self.conn.max_cm_retries) + 2,
+                rounds <= u32::from(self.conn.max_cm_retries) + 3,
                 "{:?}",
                 self.conn
             );
