@@ -56,10 +56,10 @@ class QueuePair:
     held: float = 0.0
 
     def verdict(self, closed):
-        if not self.connection or not self.connected:
-            return "free"
         if self.expired:
             return "expired"
+        if not self.connection or not self.connected:
+            return "free"
         if self.timewait_exit and self.error:
             return "kept"
         # The connection ended, and TimeWait with it, before anyone closed the device's file.

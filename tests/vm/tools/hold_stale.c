@@ -188,9 +188,19 @@ static void forget(struct end *end)
 	free(end);
 }
 
+/* Whether a REJ comes, and not the REQ to the listener. */
+static bool is_refused_at_once(struct end *newcomer)
+{
+	while (!arrived && !newcomer->count[RDMA_CM_EVENT_REJECTED])
+		take_event();
+	return !arrived;
+}
+
 /* The next attempt of a newcomer, which must be accepted (or must not). */
 static void attempt(const char *state, uint32_t qpn, bool accepted)
 {
+	/* Long before anything is repeated, and longer than an answer to a DREQ is on its way. */
+	long deadline = now_ms() + SILENCE_MS;
 	struct end *newcomer = request(qpn), *other;
 
 	if (!accepted) {
@@ -198,6 +208,10 @@ static void attempt(const char *state, uint32_t qpn, bool accepted)
 		       "as expected, the C module refuses the next attempt too");
 		forget(newcomer);
 		return;
+	}
+	while (is_refused_at_once(newcomer) && now_ms() < deadline) {
+		forget(newcomer);
+		newcomer = request(qpn);
 	}
 	other = passive();
 	accept_with(other, next_qpn++);
