@@ -225,6 +225,11 @@ impl Checker {
         })
     }
 
+    /// What is known of an identifier, for whoever compares states.
+    pub fn known(&self, uid: Uid) -> impl core::fmt::Debug {
+        self.lives.get(&uid).copied()
+    }
+
     /// An event is delivered.
     pub fn event(&mut self, uid: Uid, event: &Event, fx: &mut Fx) {
         let kind = Kind::of(event);
@@ -283,9 +288,11 @@ impl Life {
             Kind::Mra if !attempt.req_sent && !attempt.rep_sent => {
                 return Some("nothing was sent that could be delayed");
             }
-            Kind::Rej(_) => {
+            Kind::Rej(why) => {
                 attempt.ended = true;
-                attempt.owed = attempt.rep_received || attempt.established;
+                // Where nothing was sent that a REP or RTU could have answered, there is none.
+                let stale = why == RejReason::STALE_CONN && (attempt.req_sent || attempt.rep_sent);
+                attempt.owed = attempt.rep_received || attempt.established || stale;
                 attempt.at_once = !attempt.owed;
                 attempt.began.get_or_insert(cause);
             }

@@ -526,8 +526,12 @@ impl Cm {
 
     /// Gives an identifier up that no consumer has seen.
     pub fn discard(&mut self, uid: Uid, fx: &mut Fx) {
+        let local_id = self.ids.get(&uid).map(|id| id.conn.local_id);
         self.act(uid, Input::Destroy { silent: true }, With::default(), fx);
         self.reap(uid);
+        if fx.tidy && local_id == Some(self.next_local_id.wrapping_sub(1)) {
+            self.next_local_id = self.next_local_id.wrapping_sub(1);
+        }
     }
 
     /// Gives an identifier up on behalf of its consumer.

@@ -114,7 +114,10 @@ pub struct Fx {
     pub broken: Vec<String>,
     /// The log, if anybody wants it.
     pub log: Option<Vec<String>>,
-    next: Uid,
+    /// Gives communication IDs back that nobody has seen, so that states compare.
+    pub tidy: bool,
+    /// The next number.
+    pub next: Uid,
 }
 
 /// Writes a line of the log, if there is one.
@@ -138,6 +141,7 @@ impl Fx {
             seen: Seen::default(),
             broken: Vec::new(),
             log: log.then(Vec::new),
+            tidy: false,
             next: 1,
         }
     }

@@ -10,6 +10,7 @@ pub mod calls;
 pub mod checker;
 pub mod cm;
 pub mod config;
+pub mod exhaustive;
 pub mod forge;
 pub mod fx;
 pub mod mad;

@@ -163,6 +163,28 @@ impl Sends {
         }
     }
 
+    /// The sends whose answers are waited for.
+    pub fn waiting(&self) -> Vec<Uid> {
+        let waits = |(_, send): &(&Uid, &Send)| send.phase == Phase::Waiting;
+        self.live
+            .iter()
+            .filter(waits)
+            .map(|(number, _)| *number)
+            .collect()
+    }
+
+    /// No answer to a send will come in time, whenever that is.
+    pub fn time_out(&mut self, number: Uid, fx: &mut Fx) {
+        if let Some(due) = self.live.get(&number).map(|send| send.due) {
+            self.retry(number, due, fx);
+        }
+    }
+
+    /// How often a send will be repeated, for whoever compares states.
+    pub fn retries_left(&self, number: Uid) -> Option<u8> {
+        self.live.get(&number).map(|send| send.retries)
+    }
+
     /// No answer has come in time.
     pub fn retry(&mut self, number: Uid, due: Time, fx: &mut Fx) {
         let Some(send) = self.live.get_mut(&number) else {
