@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# title: IPoIB: lost, repeated and late messages; the cable, the subnet manager, the P_Key
+# title: IPoIB: lost, repeated and late messages; the cable, the subnet manager
 # timeout: 240
 
 . /vm/lib.sh
