@@ -18,5 +18,5 @@ run_api device-gone
 check "ib_cm_api_test unloads" rmmod ib_cm_api_test
 if [ -n "$api_live" ]; then
 	wait_for 30 eval '[ "$(live_objects)" = "$api_live" ]'
-	note "live objects afterwards: $(live_objects)"
+	assert_eq "live objects afterwards" "$(live_objects)" "$api_live"
 fi
