@@ -44,7 +44,7 @@ pub enum QpType {
 }
 
 /// The protocol's view of one identifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Connection {
     /// Where the connection stands.
     pub state: State,

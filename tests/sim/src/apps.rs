@@ -2,17 +2,8 @@
 //! Consumers: they keep the rules of the interface, and within them do whatever they like.
 
 use ib_cm_proto::connection::QpType;
-use ib_cm_proto::state::State;
-use ib_cm_proto::wire::RejReason;
-use ib_cm_proto::wire::Rep;
-use ib_cm_proto::wire::RepView;
-use ib_cm_proto::wire::Req;
-use ib_cm_proto::wire::ReqView;
-use ib_cm_proto::wire::SidrStatus;
 
-use crate::calls::Reply;
 use crate::calls::Request;
-use crate::calls::NO_MEMORY;
 use crate::checker::Kind;
 use crate::cm::Event;
 use crate::fx::Arrival;
@@ -23,7 +14,6 @@ use crate::fx::Uid;
 use crate::qp::Data;
 use crate::say;
 use crate::seen::Mark;
-use crate::world::guid_of;
 use crate::world::lid;
 use crate::world::Phase;
 use crate::world::World;
@@ -143,23 +133,6 @@ pub struct Conn {
     pub probe: Option<Uid>,
 }
 
-/// A peer that has to connect.
-#[derive(Clone, Debug)]
-pub struct Probe {
-    from: Place,
-    to: Lid,
-    attempts: u32,
-}
-
-/// The most attempts that a peer may need once nothing goes wrong any more.
-const MOST_ATTEMPTS: u32 = 40;
-
-fn token_of(bytes: &[u8]) -> Uid {
-    bytes
-        .first_chunk()
-        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
 impl World {
     pub(crate) fn track(&mut self, host: usize, uid: Uid, pid: Uid, dev: usize, active: bool) {
         let conn = Conn {
@@ -215,12 +188,12 @@ impl World {
         self.relisten(host, dev);
     }
 
-    fn is_calm(&self) -> bool {
+    pub(crate) fn is_calm(&self) -> bool {
         self.phase != Phase::Faulty
     }
 
     /// A while, as consumers go.
-    fn while_(&mut self) -> Time {
+    pub(crate) fn while_(&mut self) -> Time {
         let life = self.config.life_us();
         let most = if self.fx.rng.chance(8000) {
             4 * life
@@ -356,7 +329,7 @@ impl World {
     }
 
     /// A destroyed identifier is gone once nothing runs that has to do with it.
-    fn settle(&mut self, host: usize, uid: Uid) {
+    pub(crate) fn settle(&mut self, host: usize, uid: Uid) {
         let Some(conn) = self.hosts[host].conns.get(&uid) else {
             return;
         };
@@ -376,7 +349,7 @@ impl World {
         self.untrack(host, uid);
     }
 
-    fn untrack(&mut self, host: usize, uid: Uid) {
+    pub(crate) fn untrack(&mut self, host: usize, uid: Uid) {
         if let Some(conn) = self.hosts[host].conns.remove(&uid) {
             if let Some(process) = self.hosts[host].procs.get_mut(&conn.pid) {
                 process.conns.remove(&uid);
@@ -390,7 +363,7 @@ impl World {
 
     /// The consumer of an identifier lets go of its queue pair, and keeps it as long as packets may
     /// be under way to it.
-    fn leave_qp(&mut self, host: usize, uid: Uid) {
+    pub(crate) fn leave_qp(&mut self, host: usize, uid: Uid) {
         let machine = &mut self.hosts[host];
         let Some(conn) = machine.conns.get_mut(&uid) else {
             return;
@@ -419,7 +392,7 @@ impl World {
     }
 
     /// TimeWait is over: the queue pair may be used again.
-    fn free_qp(&mut self, host: usize, uid: Uid) {
+    pub(crate) fn free_qp(&mut self, host: usize, uid: Uid) {
         let conn = self.hosts[host].conns.get_mut(&uid);
         if let Some(qp) = conn.and_then(|conn| conn.qp.take()) {
             self.destroy_qp(host, qp);
@@ -544,485 +517,6 @@ impl World {
             .collect();
         for uid in waiting {
             self.settle(host, uid);
-        }
-    }
-
-    /// What a consumer does when it is told something; returns what its handler returns.
-    fn handle(&mut self, host: usize, uid: Uid, kind: Kind, event: &Event) -> i32 {
-        let destroyed = self.hosts[host]
-            .conns
-            .get(&uid)
-            .is_none_or(|conn| conn.destroyed);
-        if destroyed {
-            return 0;
-        }
-        if self.fx.rng.chance(self.config.errors) {
-            self.fx.seen.mark(Mark::ConsumerError);
-            return if kind == Kind::Req { -111 } else { 1 };
-        }
-        match (kind, event) {
-            (Kind::Req, Event::Arrival(arrival)) => return self.asked(host, uid, arrival),
-            (Kind::Rep, Event::Arrival(arrival)) => self.answered(host, uid, arrival),
-            (Kind::Established, _) => self.connected(host, uid),
-            (Kind::Dreq, _) => self.asked_to_leave(host, uid),
-            (Kind::Drep | Kind::DreqError | Kind::RepError, _) => self.over(host, uid, true),
-            (Kind::Rej(_) | Kind::ReqError, _) => return self.refused(host, uid),
-            (Kind::Exit, _) => return self.exited(host, uid),
-            (Kind::SidrReq, _) => {
-                if !self.fx.rng.chance(self.config.ignores) {
-                    let cm = &mut self.hosts[host].cm;
-                    let _ = cm.send_sidr_rep(uid, SidrStatus::SUCCESS, &mut self.fx);
-                }
-                let after = self.while_();
-                self.later(host, uid, after, Later::Destroy);
-            }
-            (Kind::SidrRep | Kind::SidrError, _) => return 1,
-            _ => {}
-        }
-        0
-    }
-
-    /// A REQ has come in.
-    fn asked(&mut self, host: usize, uid: Uid, arrival: &Arrival) -> i32 {
-        let req = ReqView(&arrival.mad);
-        let token = token_of(Req::private_data(&arrival.mad));
-        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
-            conn.named = Some((arrival.from, req.local_qpn(), token));
-        }
-        if req.local_ca_guid() == guid_of(arrival.from) {
-            let cm = &self.hosts[host].cm;
-            let unaware = |uid| cm.ids.get(&uid).is_some_and(|id| !id.events.is_empty());
-            self.checker.asked(host, token, uid, unaware, &mut self.fx);
-        }
-        let config = self.config.clone();
-        if self.fx.rng.chance(config.no_memory) {
-            self.fx.seen.mark(Mark::ConsumerNoMemory);
-            return NO_MEMORY;
-        }
-        if self.fx.rng.chance(config.rejects) {
-            self.fx.seen.mark(Mark::ConsumerRejects);
-            self.reject(host, uid);
-        } else if self.fx.rng.chance(config.ignores) {
-            self.fx.seen.mark(Mark::ConsumerIgnores);
-            let after = self.fx.rng.range(100_000, 3_000_000);
-            self.later(host, uid, after, Later::Destroy);
-        } else {
-            self.take_time(host, uid, Later::Accept);
-        }
-        0
-    }
-
-    /// Answers now, or after a while, with or without MRA.
-    fn take_time(&mut self, host: usize, uid: Uid, what: Later) {
-        if self.fx.rng.chance(self.config.mras) {
-            self.fx.seen.mark(Mark::ConsumerMra);
-            let _ = self.hosts[host].cm.prepare_mra(uid, &mut self.fx);
-            let after = self.while_();
-            self.later(host, uid, after, what);
-        } else if self.fx.rng.chance(self.config.slow) {
-            let after = self.while_();
-            self.later(host, uid, after, what);
-        } else {
-            self.go_on(host, uid, what);
-        }
-    }
-
-    fn reject(&mut self, host: usize, uid: Uid) {
-        let why = self.fx.rng.pick(&[
-            RejReason::CONSUMER_DEFINED,
-            RejReason::NO_QP,
-            RejReason::STALE_CONN,
-            RejReason::TIMEOUT,
-        ]);
-        let now = self.fx.now;
-        if self.hosts[host].cm.send_rej(uid, why, &mut self.fx).is_ok() {
-            self.checker.ended_by_call(uid, now);
-            self.stop(host, uid);
-        }
-        let after = self.while_();
-        self.later(host, uid, after, Later::Destroy);
-    }
-
-    /// Stops the queue pair of an identifier.
-    fn stop(&mut self, host: usize, uid: Uid) {
-        let conn = self.hosts[host].conns.get_mut(&uid);
-        if let Some(qp) = conn.and_then(|conn| {
-            conn.up = false;
-            conn.qp
-        }) {
-            self.stop_qp(host, qp);
-        }
-    }
-
-    /// `ib_send_cm_rep`, with a new queue pair.
-    fn accept(&mut self, host: usize, uid: Uid) {
-        let Some(conn) = self.hosts[host].conns.get(&uid) else {
-            return;
-        };
-        let (Some((from, qpn, token)), pid, dev) = (conn.named, conn.pid, conn.dev) else {
-            return;
-        };
-        if conn.qp.is_some() || conn.over {
-            return;
-        }
-        let Some(qp) = self.make_qp(host, dev, pid) else {
-            self.reject(host, uid);
-            return;
-        };
-        self.ready_to_receive(host, qp, (from, qpn), token);
-        let reply = Reply {
-            qpn: self.hosts[host].qps.get(&qp).map_or(0, |qp| qp.qpn),
-            token: qp,
-        };
-        if self.hosts[host]
-            .cm
-            .send_rep(uid, reply, &mut self.fx)
-            .is_err()
-        {
-            self.destroy_qp(host, qp);
-            self.later(host, uid, 1, Later::Destroy);
-            return;
-        }
-        self.fx.seen.mark(Mark::ConsumerAccepts);
-        let xrc = self.hosts[host]
-            .cm
-            .ids
-            .get(&uid)
-            .is_some_and(|id| id.conn.qp_type == QpType::XrcTgt);
-        if let (true, Some(qp)) = (xrc, self.hosts[host].qps.get_mut(&qp)) {
-            // Targets of XRC are shared, and no connection of theirs is waited for.
-            qp.excused = true;
-        }
-        self.checker.rep_sent(uid);
-        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
-            conn.qp = Some(qp);
-        }
-    }
-
-    /// A REP has come in.
-    fn answered(&mut self, host: usize, uid: Uid, arrival: &Arrival) {
-        let rep = RepView(&arrival.mad);
-        let token = token_of(Rep::private_data(&arrival.mad));
-        let id = self.hosts[host].cm.ids.get(&uid);
-        let qpn = rep.qpn(id.is_some_and(|id| id.conn.qp_type == QpType::XrcIni));
-        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
-            conn.named = Some((arrival.from, qpn, token));
-        }
-        if self.fx.rng.chance(self.config.rejects) {
-            self.fx.seen.mark(Mark::ConsumerRejects);
-            self.reject(host, uid);
-        } else if self.fx.rng.chance(self.config.ignores) {
-            self.fx.seen.mark(Mark::ConsumerIgnores);
-            let after = self.fx.rng.range(100_000, 3_000_000);
-            self.later(host, uid, after, Later::Destroy);
-        } else {
-            self.take_time(host, uid, Later::Confirm);
-        }
-    }
-
-    /// `ib_send_cm_rtu`.
-    fn confirm(&mut self, host: usize, uid: Uid) {
-        let Some(conn) = self.hosts[host].conns.get(&uid) else {
-            return;
-        };
-        let (Some((from, qpn, token)), Some(qp), false) = (conn.named, conn.qp, conn.over) else {
-            return;
-        };
-        self.ready_to_receive(host, qp, (from, qpn), token);
-        self.ready_to_send(host, qp);
-        if self.hosts[host].cm.send_rtu(uid, &mut self.fx).is_err() {
-            // The RTU could not be sent: the consumer gives up, and the peer is rejected.
-            self.stop(host, uid);
-            self.later(host, uid, 1, Later::Destroy);
-            return;
-        }
-        self.connected(host, uid);
-    }
-
-    /// Data may flow.
-    fn connected(&mut self, host: usize, uid: Uid) {
-        let Some(conn) = self.hosts[host].conns.get_mut(&uid) else {
-            return;
-        };
-        conn.up = true;
-        let (qp, active, probe) = (conn.qp, conn.active, conn.probe);
-        if let Some(qp) = qp {
-            self.ready_to_send(host, qp);
-        }
-        if let Some(probe) = probe {
-            self.probed(probe);
-        }
-        let after = self.while_() * 2;
-        if active || self.fx.rng.chance(3000) {
-            self.later(host, uid, after, Later::Disconnect);
-        }
-    }
-
-    /// Data has come before the RTU.
-    pub fn data_before_rtu(&mut self, host: usize, qp: Uid) {
-        let conns = &self.hosts[host].conns;
-        let conn = conns
-            .values()
-            .find(|conn| conn.qp == Some(qp) && !conn.destroyed);
-        if let Some(uid) = conn.map(|conn| conn.uid) {
-            if self.hosts[host].cm.established(uid, &mut self.fx).is_ok() {
-                self.fx.seen.mark(Mark::EventRtuLate);
-            }
-        }
-    }
-
-    /// `ib_send_cm_dreq`.
-    fn disconnect(&mut self, host: usize, uid: Uid) {
-        let conn = self.hosts[host].conns.get(&uid);
-        if conn.is_none_or(|conn| !conn.up || conn.over) {
-            return;
-        }
-        self.stop(host, uid);
-        let now = self.fx.now;
-        let sent = self.hosts[host].cm.send_dreq(uid, &mut self.fx);
-        if sent == Err(crate::calls::Errno::NoMemory) {
-            self.checker.ended_by_call(uid, now);
-            self.wait_for_exit(host, uid);
-        }
-    }
-
-    /// A DREQ has come in.
-    fn asked_to_leave(&mut self, host: usize, uid: Uid) {
-        self.stop(host, uid);
-        if self.fx.rng.chance(self.config.ignores) {
-            self.fx.seen.mark(Mark::ConsumerIgnores);
-            let after = self.fx.rng.range(100_000, 3_000_000);
-            self.later(host, uid, after, Later::Destroy);
-        } else if self.fx.rng.chance(self.config.slow) {
-            let after = self.while_();
-            self.later(host, uid, after, Later::ConfirmDisconnect);
-        } else {
-            self.confirm_disconnect(host, uid);
-        }
-    }
-
-    /// `ib_send_cm_drep`.
-    fn confirm_disconnect(&mut self, host: usize, uid: Uid) {
-        let now = self.fx.now;
-        // It may fail: the connection may have ended meanwhile.
-        if self.hosts[host].cm.send_drep(uid, &mut self.fx).is_ok() {
-            self.checker.drep_sent(uid, now);
-        }
-        self.wait_for_exit(host, uid);
-    }
-
-    /// The connection is over.
-    fn over(&mut self, host: usize, uid: Uid, exit: bool) {
-        self.stop(host, uid);
-        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
-            conn.over = true;
-        }
-        if exit && !self.fx.rng.chance(self.config.destroys) {
-            self.wait_for_exit(host, uid);
-        } else {
-            let after = self.while_();
-            self.later(host, uid, after, Later::Destroy);
-        }
-    }
-
-    fn wait_for_exit(&mut self, host: usize, uid: Uid) {
-        let longest = self.config.linger_us() + 2_000_000;
-        let uses = self.hosts[host].conns.get(&uid).map_or(0, |conn| conn.uses);
-        self.later(host, uid, longest, Later::GiveUp(uses));
-    }
-
-    /// The peer has refused, or could not be reached.
-    fn refused(&mut self, host: usize, uid: Uid) -> i32 {
-        let conn = self.hosts[host].conns.get(&uid);
-        let Some((qp, active, uses)) = conn.map(|conn| (conn.qp, conn.active, conn.uses)) else {
-            return 1;
-        };
-        let used = qp
-            .and_then(|qp| self.hosts[host].qps.get(&qp))
-            .is_some_and(|qp| qp.used);
-        if used || self.checker.owes_exit(uid) {
-            self.over(host, uid, true);
-            return 0;
-        }
-        self.over(host, uid, false);
-        self.free_qp(host, uid);
-        if active && uses > 0 && self.fx.rng.chance(self.config.reuses) {
-            let after = self.while_();
-            self.later(host, uid, after, Later::Reuse);
-            return 0;
-        }
-        1
-    }
-
-    /// TimeWait is over.
-    fn exited(&mut self, host: usize, uid: Uid) -> i32 {
-        self.stop(host, uid);
-        self.free_qp(host, uid);
-        let conn = self.hosts[host].conns.get_mut(&uid);
-        let again = conn.is_some_and(|conn| {
-            conn.over = true;
-            conn.active && conn.uses > 0
-        });
-        if again && self.fx.rng.chance(self.config.reuses) {
-            let after = self.while_();
-            self.later(host, uid, after, Later::Reuse);
-            return 0;
-        }
-        1
-    }
-
-    /// Uses an identifier again that is idle.
-    fn reuse(&mut self, host: usize, uid: Uid) {
-        let Some(id) = self.hosts[host].cm.ids.get(&uid) else {
-            return;
-        };
-        let (idle, to) = (id.conn.state == State::Idle, id.peer);
-        if !idle || !id.events.is_empty() {
-            self.later(host, uid, 1, Later::Destroy);
-            return;
-        }
-        if let Some(conn) = self.hosts[host].conns.get_mut(&uid) {
-            conn.uses -= 1;
-            self.fx.seen.mark(Mark::ConsumerReuses);
-            self.request(host, uid, to);
-        }
-    }
-
-    /// A consumer goes on.
-    fn go_on(&mut self, host: usize, uid: Uid, what: Later) {
-        let Some(conn) = self.hosts[host].conns.get(&uid) else {
-            return;
-        };
-        let process = self.hosts[host].procs.get(&conn.pid);
-        if conn.destroyed || !process.is_some_and(|process| process.alive) {
-            return;
-        }
-        match what {
-            Later::Accept => self.accept(host, uid),
-            Later::Reject => self.reject(host, uid),
-            Later::Confirm => self.confirm(host, uid),
-            Later::Disconnect => self.disconnect(host, uid),
-            Later::ConfirmDisconnect => self.confirm_disconnect(host, uid),
-            Later::Destroy => self.destroy(host, uid),
-            Later::GiveUp(uses) if conn.uses != uses => {}
-            Later::GiveUp(_) => {
-                if self.checker.owes_exit(uid) {
-                    self.fx
-                        .broken(format!("host {host}: {uid} never gets TIMEWAIT_EXIT"));
-                }
-                self.destroy(host, uid);
-            }
-            Later::Reuse => self.reuse(host, uid),
-        }
-    }
-
-    /// A probe has connected.
-    fn probed(&mut self, probe: Uid) {
-        if let Some(probe) = self.probes.remove(&probe) {
-            let mark = if probe.attempts == 1 {
-                Mark::ProbeFirst
-            } else {
-                Mark::ProbeLater
-            };
-            self.fx.seen.mark(mark);
-            self.most_attempts = self.most_attempts.max(probe.attempts);
-            if self.probes.is_empty() {
-                let linger = self.config.linger_us();
-                self.fx.after(linger, AppTask::Closing);
-            }
-        }
-    }
-
-    /// From now on nothing goes wrong: every device has to reach every other.
-    fn calm(&mut self) {
-        self.phase = Phase::Calm;
-        self.config.calm();
-        self.fx.allocation_fails = 0;
-        self.partitions.clear();
-        self.find_completions();
-        // Whatever is down comes up within its time.
-        let settle = self.fx.rng.range(0, 50) * self.config.life_us() * 2;
-        for host in 0..self.config.hosts {
-            for far in (0..self.config.hosts).filter(|far| *far != host) {
-                let uid = self.fx.uid();
-                let from = Place {
-                    host,
-                    dev: self.fx.rng.below(self.config.devs as u64) as usize,
-                };
-                let to = lid(far, self.fx.rng.below(self.config.devs as u64) as usize);
-                let attempts = 0;
-                self.probes.insert(uid, Probe { from, to, attempts });
-                self.fx.after(settle, AppTask::Probe(uid));
-            }
-        }
-        for host in 0..self.config.hosts {
-            for dev in 0..self.config.devs {
-                self.relisten(host, dev);
-            }
-        }
-    }
-
-    /// A probe tries to connect.
-    fn probe(&mut self, number: Uid) {
-        let Some(probe) = self.probes.get(&number).cloned() else {
-            return;
-        };
-        let at = probe.from;
-        let far = crate::world::place(probe.to);
-        let ready = |host: &crate::world::Host, dev: usize| {
-            host.up && host.cm.devs[dev].open && host.procs.values().any(|process| process.alive)
-        };
-        if !ready(&self.hosts[at.host], at.dev) || !ready(&self.hosts[far.host], far.dev) {
-            self.fx.after(100_000, AppTask::Probe(number));
-            return;
-        }
-        self.relisten(far.host, far.dev);
-        if let Some(probe) = self.probes.get_mut(&number) {
-            probe.attempts += 1;
-            if probe.attempts > MOST_ATTEMPTS {
-                self.fx.broken(format!(
-                    "{MOST_ATTEMPTS} attempts do not connect: {probe:?}"
-                ));
-                return;
-            }
-        }
-        let procs = &self.hosts[at.host].procs;
-        let Some(pid) = procs
-            .iter()
-            .find(|(_, process)| process.alive)
-            .map(|(pid, _)| *pid)
-        else {
-            return;
-        };
-        let Some(uid) = self.hosts[at.host].cm.create(at.dev, &mut self.fx) else {
-            return;
-        };
-        say!(
-            self.fx,
-            "probe {number} attempts to connect from host {} by {uid}",
-            at.host
-        );
-        self.track(at.host, uid, pid, at.dev, true);
-        if let Some(conn) = self.hosts[at.host].conns.get_mut(&uid) {
-            (conn.probe, conn.uses) = (Some(number), 0);
-        }
-        self.request(at.host, uid, probe.to);
-    }
-
-    /// Everybody goes home.
-    fn closing(&mut self) {
-        self.phase = Phase::Closing;
-        for host in 0..self.hosts.len() {
-            let pids: Vec<Uid> = self.hosts[host].procs.keys().copied().collect();
-            for pid in pids {
-                if self.hosts[host]
-                    .procs
-                    .get(&pid)
-                    .is_some_and(|process| process.alive)
-                {
-                    self.exit(host, pid);
-                }
-            }
         }
     }
 

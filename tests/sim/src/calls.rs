@@ -17,7 +17,6 @@ use ib_cm_proto::wire::SidrRep;
 use ib_cm_proto::wire::SidrReq;
 use ib_cm_proto::wire::SidrStatus;
 
-use crate::cm::tid_of;
 use crate::cm::Cm;
 use crate::cm::Event;
 use crate::cm::Slot;
@@ -26,6 +25,7 @@ use crate::fx::Fx;
 use crate::fx::Lid;
 use crate::fx::Uid;
 use crate::mad::Options;
+use crate::note::tid_of;
 use crate::seen::Mark;
 
 /// Why a call fails.

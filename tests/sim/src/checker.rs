@@ -88,7 +88,7 @@ pub fn cause(event: &Event) -> Time {
 }
 
 /// One attempt to connect, as its consumer sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 struct Attempt {
     req_sent: bool,
     rep_sent: bool,
@@ -105,7 +105,7 @@ struct Attempt {
     at_once: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 struct Life {
     attempt: Attempt,
     destroyed: bool,
@@ -226,7 +226,7 @@ impl Checker {
     }
 
     /// What is known of an identifier, for whoever compares states.
-    pub fn known(&self, uid: Uid) -> impl core::fmt::Debug {
+    pub fn known(&self, uid: Uid) -> impl core::hash::Hash {
         self.lives.get(&uid).copied()
     }
 

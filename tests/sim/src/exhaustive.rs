@@ -3,9 +3,7 @@
 //! and a destroy. Time has no length here: a timer may run out whenever nothing is under way but
 //! late duplicates.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::HashSet;
-use std::fmt;
 use std::hash::Hash;
 use std::hash::Hasher;
 
@@ -31,6 +29,10 @@ use crate::world::lid;
 use crate::world::manager;
 
 const SERVICE: u64 = 0x1000;
+
+/// The most attempts to connect. Of each only so many fail as the budget has faults that can make
+/// one fail, and one for a stale connection.
+const ATTEMPTS: u8 = 5;
 
 /// What may go wrong, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +67,7 @@ enum Action {
     Deliver(usize, Uid),
     TimeOut(usize, Uid),
     Timer(usize, Uid),
+    Ask,
     Disconnect(usize, Uid),
     Destroy(usize, Uid),
     Crash(usize),
@@ -78,6 +81,9 @@ struct State {
     checker: Checker,
     monitor: Monitor,
     budget: Budget,
+    attempts: u8,
+    /// Whether host 0 has connected since it has come up.
+    connected: bool,
     next: Uid,
     /// How this came about.
     path: Option<std::rc::Rc<Step>>,
@@ -88,13 +94,47 @@ struct Step {
     before: Option<std::rc::Rc<Step>>,
 }
 
-/// A text that is hashed instead of kept.
-struct Digest(DefaultHasher);
+/// A quick hash of 64 bits.
+#[derive(Clone, Copy, Default)]
+struct Digest(u64);
 
-impl fmt::Write for Digest {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.write(text.as_bytes());
-        Ok(())
+impl Digest {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 29;
+    }
+}
+
+impl Hasher for Digest {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(word));
+        }
+        self.add(bytes.len() as u64);
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.add(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.add(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.add(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.add(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        let mut hash = self.0;
+        hash = (hash ^ (hash >> 32)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash ^ (hash >> 29)
     }
 }
 
@@ -117,6 +157,10 @@ pub fn search(budget: Budget, most: usize) -> Found {
             .iter()
             .any(|action| !matches!(action, Action::Crash(_)));
         if ends {
+            if !state.connected {
+                found.broken = Some(("the hosts never connect".to_owned(), state.story()));
+                break;
+            }
             let left = state.hosts.iter().find_map(Cm::leftovers);
             let left = left.filter(|_| {
                 state
@@ -160,6 +204,8 @@ impl State {
             checker: Checker::new(0),
             monitor: Monitor::new(false),
             budget,
+            attempts: 0,
+            connected: false,
             next: 1,
             path: None,
         };
@@ -177,17 +223,26 @@ impl State {
         config
     }
 
-    /// Host 0 asks, host 1 listens.
+    /// A host comes up.
     fn boot(&mut self, host: usize, first_id: u32, fx: &mut Fx) {
         self.hosts[host] = manager(host, &Self::config(), fx);
+        self.hosts[host].next_local_id = first_id;
+        if host == 0 {
+            (self.attempts, self.connected) = (0, false);
+        }
+        self.start(host, fx);
+    }
+
+    /// Host 0 asks, host 1 listens.
+    fn start(&mut self, host: usize, fx: &mut Fx) {
         let cm = &mut self.hosts[host];
-        cm.next_local_id = first_id;
         let Some(uid) = cm.create(0, fx) else {
             return;
         };
         if host == 1 {
             let _ = cm.listen(uid, SERVICE, fx);
         } else {
+            self.attempts += 1;
             let request = Request {
                 to: lid(1, 0),
                 service: SERVICE,
@@ -293,6 +348,10 @@ impl State {
         if !busy {
             actions.append(&mut timers);
         }
+        let asks = self.hosts[0].ids.values().any(|id| id.owned);
+        if idle && !busy && !asks && !self.connected && self.attempts < ATTEMPTS {
+            actions.push(Action::Ask);
+        }
         actions
     }
 
@@ -320,6 +379,7 @@ impl State {
                     self.hosts[host].timer(uid, due, fx);
                 }
             }
+            Action::Ask => self.start(0, fx),
             Action::Disconnect(host, uid) => {
                 let _ = self.hosts[host].send_dreq(uid, fx);
             }
@@ -359,6 +419,7 @@ impl State {
                 }
             }
             Kind::Rep => {
+                self.connected = true;
                 let _ = cm.send_rtu(uid, fx);
             }
             Kind::Dreq => {
@@ -384,34 +445,36 @@ impl State {
 
     /// A number that two states share only if the same can happen in both.
     fn digest(&self) -> u64 {
-        use fmt::Write;
-
-        let mut digest = Digest(DefaultHasher::new());
-        self.budget.hash(&mut digest.0);
+        let mut digest = Digest::default();
+        (self.budget, self.attempts, self.connected).hash(&mut digest);
         for cm in &self.hosts {
-            cm.next_local_id.hash(&mut digest.0);
+            cm.next_local_id.hash(&mut digest);
             for (uid, id) in &cm.ids {
                 let slots = [id.local_id, id.remote_id, id.remote_qpn, id.local_qpn];
-                let _ = write!(digest, "{:?}{:?}", id.conn, self.checker.known(*uid));
-                (slots, id.delivering, id.owned, id.timer).hash(&mut digest.0);
-                (id.requests, id.has_path).hash(&mut digest.0);
+                id.conn.hash(&mut digest);
+                self.checker.known(*uid).hash(&mut digest);
+                (slots, id.delivering, id.owned, id.timer).hash(&mut digest);
+                (id.requests, id.has_path).hash(&mut digest);
                 for event in &id.events {
                     match event {
-                        Event::Arrival(arrival) => arrival.mad.hash(&mut digest.0),
-                        Event::Note(report, _) => (*report as u8).hash(&mut digest.0),
+                        Event::Arrival(arrival) => arrival.mad.hash(&mut digest),
+                        Event::Note(report, _) => (*report as u8).hash(&mut digest),
                     }
                 }
-                let record = id
-                    .record
-                    .map(|record| cm.devs[0].sends.retries_left(record));
-                record.hash(&mut digest.0);
+                let record = id.record.map(|record| cm.devs[0].sends.retries_left(record));
+                record.hash(&mut digest);
             }
-            cm.devs[0].sends.waiting().len().hash(&mut digest.0);
+            cm.devs[0].sends.waiting().len().hash(&mut digest);
         }
-        let mut net: Vec<u64> = self.net.iter().map(one).collect();
-        net.sort_unstable();
-        net.hash(&mut digest.0);
-        digest.0.finish()
+        // In whatever order they are under way.
+        let mut net = 0_u64;
+        for packet in &self.net {
+            let mut one = Digest::default();
+            packet.hash(&mut one);
+            net = net.wrapping_add(one.finish());
+        }
+        net.hash(&mut digest);
+        digest.finish()
     }
 
     /// How this came about.
@@ -425,10 +488,4 @@ impl State {
         story.reverse();
         story
     }
-}
-
-fn one(packet: &(Packet, bool)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    packet.hash(&mut hasher);
-    hasher.finish()
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Runs worlds: `ib_cm_sim COUNT [FIRST]` many, `ib_cm_sim --seed SEED` one, with its log.
+//! `ib_cm_sim --all LOSSES DUPLICATES CRASHES DESTROYS` runs all interleavings of one connection.
 
 use std::process::ExitCode;
 use std::time::Instant;
+
+use ib_cm_sim::exhaustive::search;
+use ib_cm_sim::exhaustive::Budget;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("--seed") => replay(args.get(1).and_then(|seed| seed.parse().ok())),
+        Some("--all") => all(&args[1..]),
         count => {
             let count = count.and_then(|count| count.parse().ok()).unwrap_or(20_000);
             let first = args
@@ -15,6 +20,30 @@ fn main() -> ExitCode {
                 .and_then(|first| first.parse().ok())
                 .unwrap_or(0);
             many(first, count)
+        }
+    }
+}
+
+fn all(budget: &[String]) -> ExitCode {
+    let numbers: Vec<u8> = budget.iter().filter_map(|number| number.parse().ok()).collect();
+    let [losses, duplicates, crashes, destroys] = numbers[..] else {
+        eprintln!("--all wants four numbers: losses, duplicates, crashes and destroys");
+        return ExitCode::FAILURE;
+    };
+    let budget = Budget {
+        losses,
+        duplicates,
+        crashes,
+        destroys,
+    };
+    let began = Instant::now();
+    let found = search(budget, usize::MAX);
+    println!("{} states, {:.1} s", found.states, began.elapsed().as_secs_f64());
+    match found.broken {
+        None => ExitCode::SUCCESS,
+        Some((what, story)) => {
+            println!("{what}, after:\n  {}", story.join("\n  "));
+            ExitCode::FAILURE
         }
     }
 }

@@ -27,7 +27,6 @@ use ib_cm_proto::wire::SidrReqView;
 use ib_cm_proto::wire::SidrStatus;
 use ib_cm_proto::Mad;
 
-use crate::cm::note;
 use crate::cm::Cm;
 use crate::cm::Event;
 use crate::cm::Slot;
@@ -40,6 +39,7 @@ use crate::fx::Packet;
 use crate::fx::Place;
 use crate::fx::Task;
 use crate::fx::Uid;
+use crate::note::note;
 use crate::say;
 use crate::seen::Mark;
 

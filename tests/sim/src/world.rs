@@ -80,7 +80,7 @@ pub struct World {
     /// Pairs of hosts that cannot reach each other.
     pub partitions: BTreeSet<(usize, usize)>,
     /// Connections that still have to be made, by their probes.
-    pub probes: BTreeMap<Uid, crate::apps::Probe>,
+    pub probes: BTreeMap<Uid, crate::probe::Probe>,
     /// A queue pair was connected to one that was gone already: a MAD that is older than TimeWait
     /// has been believed.
     pub ghosts: bool,
