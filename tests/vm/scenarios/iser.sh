@@ -37,7 +37,8 @@ initiator_on() {
 	echo "InitiatorName=iqn.2024-01.test:host" >/etc/iscsi/initiatorname.iscsi
 	touch /etc/iscsi/iscsid.conf
 	background iscsid iscsid -f
-	wait_for 10 iscsiadm -m session -P 0 || wait_for 10 test -e /run/iscsid.pid
+	# The socket that iscsiadm talks to.
+	wait_for 15 grep -q ISCSIADM /proc/net/unix || return 1
 	iscsiadm -m node -T $IQN -p $SELF:3260 -I iser -o new
 }
 

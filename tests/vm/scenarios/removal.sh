@@ -71,6 +71,7 @@ storm_round() {
 unload_round() {
 	background server /vm/tools/cmtool serve $SELF 7300 20
 	wait_for 10 listening 7300 || return 1
+	rm -f $RUN/client.log
 	background client /vm/tools/cmtool hold $SELF 7300 20 $RUN/never
 	wait_for 20 grep -q held $RUN/client.log || return 1
 	kill -KILL $(cat $RUN/client.pid) $(cat $RUN/server.pid)
@@ -102,6 +103,8 @@ unload_any() {
 	[ ! -d /sys/module/ib_cm ] && [ ! -d /sys/module/rdma_rxe ] && [ ! -d /sys/module/rdma_ucm ]
 }
 
+# What an earlier scenario in this guest has left must not pass for this one's.
+rm -f $RUN/*.log $RUN/enough
 load_stack
 device_back
 before=$(resources)
