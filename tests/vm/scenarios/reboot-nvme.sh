@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+# title: an NVMe host that lost its power connects to its target again, with the same GID and QPNs
+# guests: 2
+# modules: test c
+# cpus: 1
+# fresh: yes
+# timeout: 240
+
+. /vm/lib.sh
+. /vm/crash.sh
+
+NQN=nqn.2024-01.test:disk
+HOST=(-q nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001
+	-I 00000000-0000-4000-8000-000000000001)
+NVMET=/sys/kernel/config/nvmet
+LIMIT_MS=5000
+# Longer than the reboot, or the target would have ended the connections by itself.
+KEEP_ALIVE_S=120
+# Each attempt takes the next QPN. Those of the admin queue and of the one I/O queue are stale, so
+# an attempt can meet each of them once.
+ATTEMPTS=3
+
+target_on() {
+	local subsystem=$NVMET/subsystems/$NQN port=$NVMET/ports/1
+	modprobe brd rd_nr=1 rd_size=16384 && modprobe nvmet_rdma || return 1
+	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+	mkdir $subsystem && mkdir $subsystem/namespaces/1 && mkdir $port || return 1
+	echo 1 >$subsystem/attr_allow_any_host
+	echo /dev/ram0 >$subsystem/namespaces/1/device_path
+	echo 1 >$subsystem/namespaces/1/enable
+	echo rdma >$port/addr_trtype
+	echo ipv4 >$port/addr_adrfam
+	echo $SELF >$port/addr_traddr
+	echo 4420 >$port/addr_trsvcid
+	ln -s $subsystem $port/subsystems/$NQN
+}
+
+target_off() {
+	rm $NVMET/ports/1/subsystems/$NQN && rmdir $NVMET/ports/1 &&
+		echo 0 >$NVMET/subsystems/$NQN/namespaces/1/enable &&
+		rmdir $NVMET/subsystems/$NQN/namespaces/1 $NVMET/subsystems/$NQN &&
+		modprobe -r nvmet_rdma && modprobe -r brd
+}
+
+connect() {
+	timeout 60 nvme connect -t rdma -a $PEER -s 4420 -n $NQN -i 1 -k $KEEP_ALIVE_S "${HOST[@]}"
+}
+
+load_stack
+setup_rxe
+
+if [ $ROLE = b ]; then
+	wait_for 20 ping -c 1 -W 1 $PEER || bail "the other guest ($PEER) does not answer"
+	put "gid$BOOT" "$(cat $PORT/gids/0)"
+	take listens >/dev/null
+	modprobe nvme_rdma || bail "nvme_rdma does not load"
+	if [ $BOOT = 1 ]; then
+		check "boot 1: connected" connect
+		put done1 yes
+		# The other guest switches this one off now.
+		sleep 1000
+	fi
+	start=${EPOCHREALTIME/./}
+	for attempt in $(seq $ATTEMPTS); do
+		! connect || break
+	done
+	took=$(((${EPOCHREALTIME/./} - start) / 1000))
+	check "boot 2: connected at attempt $attempt" [ -e /sys/class/nvme/nvme0 ]
+	check "within $LIMIT_MS ms: $took" [ $took -lt $LIMIT_MS ]
+	dmesg | grep -i 'nvme.*reject' | sed 's/^/# /'
+	put done2 yes
+	timeout 30 nvme disconnect -n $NQN
+	barrier end
+	exit 0
+fi
+
+check "a target on $SELF" target_on
+put listens yes
+take done1 >/dev/null
+oracle_on rdma_cma:cm_event_handler
+vmctl reset b
+take done2 >/dev/null
+assert_eq "the same GID after the reboot" "$(take gid2)" "$(take gid1)"
+wait_for 20 seen DISCONNECTED
+oracle_off >/dev/null
+# The target destroys its id as soon as it is told, and so hears no more.
+timeline no-exit
+barrier end
+check "the target goes" target_off
