@@ -21,8 +21,6 @@ TRACING=/sys/kernel/tracing
 # How much slower this kernel is than the stock one.
 : "${SLOW:=1}"
 RUN=/run/scenario
-# What an earlier scenario left behind must not be taken for this one's.
-rm -rf $RUN
 mkdir -p $RUN
 
 # --- results -------------------------------------------------------------------------------
