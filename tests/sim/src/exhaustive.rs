@@ -30,10 +30,6 @@ use crate::world::manager;
 
 const SERVICE: u64 = 0x1000;
 
-/// The most attempts to connect. Of each only so many fail as the budget has faults that can make
-/// one fail, and one for a stale connection.
-const ATTEMPTS: u8 = 5;
-
 /// What may go wrong, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
@@ -45,6 +41,8 @@ pub struct Budget {
     pub crashes: u8,
     /// Identifiers destroyed by their consumers at any time.
     pub destroys: u8,
+    /// Whether consumers hear of everything at once, else after any time.
+    pub prompt: bool,
 }
 
 /// How the search went.
@@ -82,6 +80,8 @@ struct State {
     monitor: Monitor,
     budget: Budget,
     attempts: u8,
+    /// Each fault can make one attempt fail, and what an attempt leaves behind the next.
+    most_attempts: u8,
     /// Whether host 0 has connected since it has come up.
     connected: bool,
     next: Uid,
@@ -205,6 +205,7 @@ impl State {
             monitor: Monitor::new(false),
             budget,
             attempts: 0,
+            most_attempts: 2 + budget.losses + budget.duplicates + budget.crashes + budget.destroys,
             connected: false,
             next: 1,
             path: None,
@@ -349,7 +350,7 @@ impl State {
             actions.append(&mut timers);
         }
         let asks = self.hosts[0].ids.values().any(|id| id.owned);
-        if idle && !busy && !asks && !self.connected && self.attempts < ATTEMPTS {
+        if idle && !busy && !asks && !self.connected && self.attempts < self.most_attempts {
             actions.push(Action::Ask);
         }
         actions
@@ -393,7 +394,24 @@ impl State {
             }
         }
         self.settle(fx);
+        while let (true, Some((host, uid))) = (self.budget.prompt, self.waiting()) {
+            self.deliver(host, uid, fx);
+            self.settle(fx);
+        }
         self.next = fx.next;
+    }
+
+    /// Whose consumer is to hear something.
+    fn waiting(&self) -> Option<(usize, Uid)> {
+        let hosts = self.hosts.iter();
+        let ids = hosts.flat_map(|cm| {
+            cm.ids
+                .iter()
+                .map(|(uid, id)| (cm.host, *uid, id.delivering))
+        });
+        ids.filter(|(_, _, delivering)| *delivering)
+            .map(|(host, uid, _)| (host, uid))
+            .next()
     }
 
     fn destroy(&mut self, host: usize, uid: Uid, fx: &mut Fx) {
@@ -461,7 +479,9 @@ impl State {
                         Event::Note(report, _) => (*report as u8).hash(&mut digest),
                     }
                 }
-                let record = id.record.map(|record| cm.devs[0].sends.retries_left(record));
+                let record = id
+                    .record
+                    .map(|record| cm.devs[0].sends.retries_left(record));
                 record.hash(&mut digest);
             }
             cm.devs[0].sends.waiting().len().hash(&mut digest);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Runs worlds: `ib_cm_sim COUNT [FIRST]` many, `ib_cm_sim --seed SEED` one, with its log.
-//! `ib_cm_sim --all LOSSES DUPLICATES CRASHES DESTROYS` runs all interleavings of one connection.
+//! `ib_cm_sim --all LOSSES DUPLICATES CRASHES DESTROYS [prompt]` runs all interleavings of one
+//! connection, whose consumers hear of everything at once or after any time.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -25,7 +26,10 @@ fn main() -> ExitCode {
 }
 
 fn all(budget: &[String]) -> ExitCode {
-    let numbers: Vec<u8> = budget.iter().filter_map(|number| number.parse().ok()).collect();
+    let numbers: Vec<u8> = budget
+        .iter()
+        .filter_map(|number| number.parse().ok())
+        .collect();
     let [losses, duplicates, crashes, destroys] = numbers[..] else {
         eprintln!("--all wants four numbers: losses, duplicates, crashes and destroys");
         return ExitCode::FAILURE;
@@ -35,10 +39,15 @@ fn all(budget: &[String]) -> ExitCode {
         duplicates,
         crashes,
         destroys,
+        prompt: budget.len() > 4,
     };
     let began = Instant::now();
     let found = search(budget, usize::MAX);
-    println!("{} states, {:.1} s", found.states, began.elapsed().as_secs_f64());
+    println!(
+        "{} states, {:.1} s",
+        found.states,
+        began.elapsed().as_secs_f64()
+    );
     match found.broken {
         None => ExitCode::SUCCESS,
         Some((what, story)) => {

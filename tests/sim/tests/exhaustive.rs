@@ -19,6 +19,7 @@ fn one_loss_one_duplicate_one_destroy() {
         duplicates: 1,
         crashes: 0,
         destroys: 1,
+        prompt: false,
     });
 }
 
@@ -29,6 +30,18 @@ fn one_loss_one_crash() {
         duplicates: 0,
         crashes: 1,
         destroys: 0,
+        prompt: false,
+    });
+}
+
+#[test]
+fn one_of_each_with_prompt_consumers() {
+    check(Budget {
+        losses: 1,
+        duplicates: 1,
+        crashes: 1,
+        destroys: 1,
+        prompt: true,
     });
 }
 
@@ -41,5 +54,6 @@ fn two_losses_two_duplicates_one_crash_one_destroy() {
         duplicates: 2,
         crashes: 1,
         destroys: 1,
+        prompt: true,
     });
 }
