@@ -251,7 +251,7 @@ class Drawing:
         below = y + 10 + 2 * LANE
         if crash.destroyed < ended:
             self.bar(crash.destroyed, ended, below, "risk",
-                     "the QPN can be given out again: late packets reach its new owner")
+                     "the QPN can be given out again, and packets may still arrive")
         self.mark(crash.destroyed, y + 6, below + LANE + 10,
                   f"destroyed {crash.destroyed:.1f} ms after SIGKILL")
 
