@@ -5,7 +5,6 @@ use ib_cm_proto::connection::QpType;
 use ib_cm_proto::state::State;
 use ib_cm_proto::step::Call;
 use ib_cm_proto::step::Flight;
-use ib_cm_proto::step::Indices;
 use ib_cm_proto::step::Input;
 use ib_cm_proto::step::Refusal;
 use ib_cm_proto::time;
@@ -496,7 +495,6 @@ impl Cm {
                 return Some(format!("the index of local IDs has a wrong entry {key:?}"));
             }
         }
-        let _ = Indices::Keep;
         None
     }
 

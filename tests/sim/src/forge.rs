@@ -53,10 +53,10 @@ impl World {
         self.fx.seen.mark(Mark::ForgedMad);
         let mut mad = [0; MAD_SIZE];
         for byte in mad.iter_mut() {
-            *byte = rng.next() as u8;
+            *byte = rng.draw() as u8;
         }
         let message = rng.pick(&AttrId::ALL);
-        Header::new(message, rng.next()).emit(&mut mad);
+        Header::new(message, rng.draw()).emit(&mut mad);
         // A REQ or SIDR_REQ for our service would be a request like others, whose sender never
         // answers; all the rest must find nobody.
         if rng.chance(5000) {
@@ -92,7 +92,7 @@ impl World {
             let at = place(to);
             to = lid(at.host, self.config.devs - 1 - at.dev);
         }
-        let tid = rng.next();
+        let tid = rng.draw();
         let mut mad = [0; MAD_SIZE];
         match rng.below(8) {
             0 => Mra {

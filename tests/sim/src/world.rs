@@ -157,7 +157,7 @@ pub fn manager(host: usize, config: &Config, fx: &mut Fx) -> Cm {
     let first_id = if config.same_ids {
         0x100
     } else {
-        fx.rng.next() as u32
+        fx.rng.draw() as u32
     };
     Cm::new(host, devs, first_id)
 }
@@ -445,7 +445,7 @@ impl World {
         });
         plan(config.relistens, &mut |rng| AppTask::Relisten(host(rng)));
         plan(config.forgeries, &mut |rng| {
-            AppTask::Forge(host(rng), rng.next())
+            AppTask::Forge(host(rng), rng.draw())
         });
         self.fx.at(self.config.faulty, AppTask::Calm);
     }
