@@ -96,7 +96,14 @@ class Runner:
             folder = os.path.join(self.folder, f"guest{self.groups}")
         os.makedirs(folder)
         group = Group(self.image, folder, scenario.guests, scenario.cpus, scenario.memory)
-        group.boot()
+        try:
+            group.boot()
+        except GuestDied as error:
+            # Nothing of ours has run yet: the emulated machine is what failed.
+            with self.lock:
+                print(f"# {scenario.name}: {error}; booting once more", flush=True)
+            group = Group(self.image, folder, scenario.guests, scenario.cpus, scenario.memory)
+            group.boot()
         return group
 
     def run_one(self, group, scenario):
