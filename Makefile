@@ -4,9 +4,10 @@
 ONLY ?=
 CM ?= rust
 KERNEL ?= stock
+SEEDS ?= 20000
 export ONLY CM KERNEL CLIPPY KDIR V
 
-.PHONY: build demo test test-all bench check install uninstall clean clean-cache help
+.PHONY: build demo test test-all bench sim mutants check install uninstall clean clean-cache help
 
 build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel)
 	@scripts/build
@@ -22,6 +23,12 @@ test-all: ## the scenarios on both modules, the long ones too
 
 bench: build ## compares connection rate and memory with the C module
 	@scripts/bench
+
+sim: ## simulates whole hosts, a world for each seed (SEEDS=20000)
+	@scripts/sim $(SEEDS)
+
+mutants: ## breaks copies of the protocol on purpose and shows that the simulation finds each
+	@scripts/mutants
 
 check: ## formatting and lints, of the module and of the host crates
 	@scripts/check
