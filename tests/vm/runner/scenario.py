@@ -8,7 +8,7 @@ import re
 import sys
 
 HEADER = re.compile(
-    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory): *(.*?) *$"
+    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|foreign): *(.*?) *$"
 )
 DEFAULTS = {
     "title": "",
@@ -22,6 +22,9 @@ DEFAULTS = {
     "only": "",  # rust or c: for one module only
     "kernel": "",  # debug: only on that one
     "memory": "2048",  # MiB; the debug kernel gets more
+    # A known fault of kernel code that is not ours, as a regular expression. When it is the first
+    # thing that the kernel complains of, the scenario may run once more.
+    "foreign": "",
 }
 
 
@@ -39,6 +42,7 @@ class Scenario:
     only: str
     kernel: str
     memory: int
+    foreign: str
 
     def kinds(self, under_test):
         """Which module each guest loads."""
@@ -52,7 +56,14 @@ class Result:
     seconds: float = 0.0
     lines: list = dataclasses.field(default_factory=list)  # KTAP of the subtests
     serious: bool = False  # a complaint of the kernel, a hang or a death
+    complaint: str = ""  # the first one of the kernel
     reasons: list = dataclasses.field(default_factory=list)  # why it failed
+
+    @property
+    def excusable(self):
+        """Whether a second attempt may show that it was not the module's fault."""
+        foreign = self.scenario.foreign
+        return not self.serious or bool(foreign and re.search(foreign, self.complaint))
 
 
 def parse(path):
@@ -82,6 +93,7 @@ def parse(path):
         only=fields["only"],
         kernel=fields["kernel"],
         memory=int(fields["memory"]),
+        foreign=fields["foreign"],
     )
 
 
