@@ -5,11 +5,11 @@ ONLY ?=
 CM ?= rust
 KERNEL ?= stock
 SEEDS ?= 20000
-export ONLY CM KERNEL CLIPPY KDIR V
+export ONLY CM KERNEL SERIES CLIPPY KDIR V
 
 .PHONY: build demo test test-all bench sim mutants check install uninstall clean clean-cache help
 
-build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel)
+build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel, SERIES=7.2 Debian's Linux 7.2)
 	@scripts/build
 
 demo: build ## boots a guest with the module under rdma_cm and shows it at work

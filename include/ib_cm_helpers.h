@@ -7,6 +7,7 @@
 #ifndef IB_CM_HELPERS_H
 #define IB_CM_HELPERS_H
 
+#include <linux/spinlock_types.h>
 #include <linux/types.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_sa.h>
@@ -14,6 +15,10 @@
 #include <rdma/uverbs_types.h>
 
 struct workqueue_struct;
+
+/* spinlock.c */
+unsigned long ib_cm_helper_spin_lock_irqsave(spinlock_t *lock);
+void ib_cm_helper_spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags);
 
 /* wait.c */
 typedef bool (*ib_cm_condition)(void *arg);

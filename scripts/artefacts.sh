@@ -27,12 +27,16 @@ set_kernel_names() {
 }
 set_kernel_names
 
+# What is built for another series has a folder of its own.
+out=out
+[ "$series" = "$own_series" ] || out=out/$series
+
 # KERNEL=debug: the module and the guests are of the other kernel.
 case ${KERNEL:=stock} in
-stock) kernel_part=kernel guest_part=guest chosen_kernel=$kernel chosen_guest=$guest out=out ;;
+stock) kernel_part=kernel guest_part=guest chosen_kernel=$kernel chosen_guest=$guest ;;
 debug)
 	kernel_part=debug-kernel guest_part=debug-guest
-	chosen_kernel=$debug_kernel chosen_guest=$debug_guest out=out/debug
+	chosen_kernel=$debug_kernel chosen_guest=$debug_guest out=$out/debug
 	;;
 *) die "KERNEL=$KERNEL is no kernel of this project: choose stock or debug" ;;
 esac

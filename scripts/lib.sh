@@ -7,8 +7,10 @@ checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cache=${IB_CM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ib_cm}
 logs=$cache/logs
 
-# The one kernel series that the module is written for; the newest release of it is looked up.
-series=7.3
+# The kernel series that everything runs on, of which the newest release is looked up. The module
+# builds on 7.2 too: SERIES=7.2.
+own_series=7.3
+series=${SERIES:-$own_series}
 suite=trixie
 
 die() {

@@ -14,13 +14,7 @@ use kernel::{
         c_void, //
     },
     prelude::*,
-    sync::{
-        lock::spinlock::SpinLockIrqBackend,
-        lock::Guard,
-        new_spinlock_irq,
-        Arc,
-        SpinLockIrq, //
-    },
+    sync::Arc,
     workqueue::{
         impl_has_work,
         new_work,
@@ -63,7 +57,12 @@ use super::timers::{
 };
 use crate::rdma::{
     bindings,
-    params::HoldPoint, //
+    params::HoldPoint,
+    spinlock::{
+        new_spinlock_irq,
+        SpinLockIrq,
+        SpinLockIrqGuard, //
+    },
 };
 use ib_cm_proto::connection::Connection;
 use ib_cm_proto::step::{
@@ -232,7 +231,7 @@ pub(crate) enum Found {
 }
 
 /// The locked content of an identifier.
-pub(crate) type Locked<'a> = Guard<'a, Inner, SpinLockIrqBackend>;
+pub(crate) type Locked<'a> = SpinLockIrqGuard<'a, Inner>;
 
 impl Id {
     /// A fresh identifier, in no index.

@@ -8,11 +8,7 @@
 
 use kernel::{
     prelude::*,
-    sync::{
-        new_spinlock_irq,
-        Arc,
-        SpinLockIrq, //
-    },
+    sync::Arc,
     workqueue::{
         impl_has_work,
         new_work,
@@ -29,7 +25,11 @@ use super::port::Port;
 use super::receive;
 use crate::rdma::{
     mad::RecvMad,
-    path::PathRec, //
+    path::PathRec,
+    spinlock::{
+        new_spinlock_irq,
+        SpinLockIrq, //
+    },
 };
 use ib_cm_proto::wire::AttrId;
 

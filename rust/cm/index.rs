@@ -11,12 +11,12 @@ use kernel::{
         RBTree,
         RBTreeNodeReservation, //
     },
-    sync::{
-        lock::spinlock::SpinLockIrqBackend,
-        lock::Guard,
-        LockClassKey,
-        SpinLockIrq, //
-    },
+    sync::LockClassKey, //
+};
+
+use crate::rdma::spinlock::{
+    SpinLockIrq,
+    SpinLockIrqGuard, //
 };
 
 /// Shards of an index; a power of two.
@@ -39,7 +39,7 @@ pub(crate) fn mix(value: u64) -> u64 {
 pub(crate) type Reservation<K, V> = RBTreeNodeReservation<K, V>;
 
 /// The locked shard of a key.
-pub(crate) type Shard<'a, K, V> = Guard<'a, RBTree<K, V>, SpinLockIrqBackend>;
+pub(crate) type Shard<'a, K, V> = SpinLockIrqGuard<'a, RBTree<K, V>>;
 
 /// An index from keys to values.
 #[pin_data]

@@ -10,11 +10,7 @@ use core::sync::atomic::{
 use kernel::{
     prelude::*,
     static_lock_class,
-    sync::{
-        new_spinlock_irq,
-        Arc,
-        SpinLockIrq, //
-    },
+    sync::Arc, //
 };
 
 use super::id::Id;
@@ -31,6 +27,10 @@ use crate::rdma::{
     clock::random_u32,
     gid::GidAttr,
     path::PathRec,
+    spinlock::{
+        new_spinlock_irq,
+        SpinLockIrq, //
+    },
     workqueue::Workqueue, //
 };
 

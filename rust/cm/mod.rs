@@ -46,12 +46,18 @@ use core::sync::atomic::{
     Ordering, //
 };
 
-use kernel::prelude::*;
+use kernel::{
+    ffi::c_int,
+    prelude::*, //
+};
 
 use self::debug::Debug;
 use self::manager::Manager;
 use self::port::Cm;
-use crate::rdma::client::Registration;
+use crate::rdma::{
+    bindings,
+    client::Registration, //
+};
 use ib_cm_proto::step::Refusal;
 
 /// The one manager: set while the module is loaded.
@@ -68,7 +74,7 @@ fn manager() -> &'static Manager {
 fn refused(refusal: Refusal) -> Error {
     match refusal {
         Refusal::InvalidState => EINVAL,
-        Refusal::AlreadyConnected => EISCONN,
+        Refusal::AlreadyConnected => Error::from_errno(-(bindings::EISCONN as c_int)),
     }
 }
 

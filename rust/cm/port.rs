@@ -329,7 +329,7 @@ impl Client for Cm {
             }
         }
         if ports.is_empty() {
-            return Err(EOPNOTSUPP);
+            return Err(ENOTSUPP);
         }
         let adapter = Arc::new(Adapter { device, ports }, GFP_KERNEL)?;
         let mut registered = KBox::new(

@@ -165,7 +165,7 @@ fn complete(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result<bool>
     inner.alt_av = alt_av;
     if !inner.conn.show() {
         // The peer has given up meanwhile, or has lost this connection too.
-        return Err(ECONNREFUSED);
+        return Err(EPIPE);
     }
     let mut local_id = core::mem::replace(&mut inner.local_id, Slot::None);
     while local_id

@@ -262,7 +262,7 @@ fn show(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result {
     *arrival.as_mut().project().request = Some(KBox::new(request, GFP_KERNEL)?);
     let mut inner = id.lock();
     if !inner.conn.show() {
-        return Err(ECONNREFUSED);
+        return Err(EPIPE);
     }
     // The consumer's reference.
     let _ = id.clone().own();

@@ -7,21 +7,24 @@
 use kernel::{
     prelude::*,
     rbtree::RBTree,
-    sync::{
-        new_spinlock_irq,
-        Arc,
-        SpinLockIrq, //
-    },
+    sync::Arc,
     time::{
         msecs_to_jiffies,
-        Delta,
         Jiffies, //
     },
 };
 
 use super::id::Id;
 use super::index::Reservation;
-use crate::rdma::clock::now_ns;
+use crate::rdma::{
+    clock::now_ns,
+    spinlock::{
+        new_spinlock_irq,
+        SpinLockIrq, //
+    },
+};
+
+const NS_PER_MS: u64 = 1_000_000;
 
 /// When, and for which local ID.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,8 +68,8 @@ pub(crate) fn jiffies(ms: Milliseconds) -> Jiffies {
 
 /// Milliseconds from now until `at_ns`, rounded up.
 fn ms_until(at_ns: i64) -> Milliseconds {
-    let ns = at_ns.saturating_sub(now_ns()).max(0);
-    Milliseconds::try_from(Delta::from_nanos(ns).as_millis_ceil()).unwrap_or(Milliseconds::MAX)
+    let ns = at_ns.saturating_sub(now_ns()).max(0).unsigned_abs();
+    Milliseconds::try_from(ns.div_ceil(NS_PER_MS)).unwrap_or(Milliseconds::MAX)
 }
 
 impl Timers {

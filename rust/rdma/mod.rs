@@ -20,6 +20,7 @@ pub(crate) mod params;
 pub(crate) mod path;
 pub(crate) mod qp;
 pub(crate) mod record;
+pub(crate) mod spinlock;
 pub(crate) mod sysfs;
 pub(crate) mod trace;
 pub(crate) mod ufile;

@@ -13,12 +13,8 @@ use core::{
 
 use kernel::{
     error::to_result,
-    new_spinlock_irq,
     prelude::*,
-    sync::{
-        Arc,
-        SpinLockIrq, //
-    },
+    sync::Arc,
     workqueue::{
         impl_has_work,
         new_work,
@@ -32,6 +28,10 @@ use super::{
     mad::{
         MadHandler,
         SendBuf, //
+    },
+    spinlock::{
+        new_spinlock_irq,
+        SpinLockIrq, //
     },
 };
 

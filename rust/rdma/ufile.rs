@@ -372,14 +372,14 @@ impl TeardownHook {
     ///
     /// # Errors
     ///
-    /// `EOPNOTSUPP` on a kernel on which the functions could not be taken back.
+    /// `ENOTSUPP` on a kernel on which the functions could not be taken back.
     pub(crate) fn install(
         device: &LiveDevice<'_>,
         observer: Arc<dyn TeardownObserver>,
     ) -> Result<Self> {
         // SAFETY: No preconditions.
         if !unsafe { bindings::ib_cm_helper_can_wait_for_callers() } {
-            return Err(EOPNOTSUPP);
+            return Err(ENOTSUPP);
         }
         let raw = device.as_ptr();
         // SAFETY: Places of these functions in a valid device, on which the hook holds a reference.
