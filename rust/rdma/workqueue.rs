@@ -16,7 +16,8 @@ use kernel::{
 
 use super::bindings;
 
-/// An unbound work queue. Dropping it runs what is queued, then frees it (process context).
+/// A work queue with workers on each processor. Dropping it runs what is queued, then frees it
+/// (process context).
 ///
 /// # Invariants
 ///
@@ -29,7 +30,8 @@ unsafe impl Send for Workqueue {}
 unsafe impl Sync for Workqueue {}
 
 impl Workqueue {
-    /// Makes a queue that runs up to `max_active` items at a time (0: the kernel's default).
+    /// Makes a queue that runs up to `max_active` items at a time on each processor (0: the
+    /// kernel's default).
     pub(crate) fn new(name: &'static CStr, max_active: i32) -> Result<Self> {
         // SAFETY: `name` is a string that ends in a zero byte.
         let queue =
