@@ -90,7 +90,7 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
     let req = ReqView(arrival.mad.mad());
     let Some(listener) = Listener::find(port.device.key(), req.service_id()) else {
         trace::no_listener_err(id.public.raw());
-        reject(&arrival, Msg::Req, RejReason::INVALID_SERVICE_ID, &[]);
+        carry_out(&arrival, Msg::Req, &lookup::NO_SERVICE, None, None);
         discard(&id);
         return None;
     };
