@@ -7,6 +7,7 @@
 #ifndef IB_CM_HELPERS_H
 #define IB_CM_HELPERS_H
 
+#include <linux/sched.h>
 #include <linux/spinlock_types.h>
 #include <linux/types.h>
 #include <rdma/ib_mad.h>
@@ -14,6 +15,8 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_types.h>
 
+struct dentry;
+struct seq_file;
 struct workqueue_struct;
 
 /* spinlock.c */
@@ -36,6 +39,23 @@ void ib_cm_helper_flush_workqueue(struct workqueue_struct *wq);
 /* print.c */
 bool ib_cm_helper_may_log(void);
 
+/* debug.c */
+struct ib_cm_table {
+	void *(*open)(void);		/* a walk through the table; NULL: no memory */
+	bool (*seek)(void *walk, u64 line);	/* to a line; false: behind the last one */
+	void (*print)(void *walk, struct seq_file *file);	/* the line */
+	void (*release)(void *walk);
+};
+
+struct dentry *ib_cm_helper_debug_dir(const char *name);
+void ib_cm_helper_debug_table(struct dentry *dir, const char *name,
+			      const struct ib_cm_table *table);
+void ib_cm_helper_debug_remove(struct dentry *dir);
+void ib_cm_helper_copy_device_name(const struct ib_device *device, char name[IB_DEVICE_NAME_MAX]);
+void ib_cm_helper_copy_task_name(char name[TASK_COMM_LEN]);
+void ib_cm_helper_symbol(char *to, size_t size, unsigned long address);
+void ib_cm_helper_cond_resched(void);
+
 /* module.c */
 bool ib_cm_helper_can_wait_for_callers(void);
 void ib_cm_helper_wait_for_callers(void);
@@ -48,6 +68,7 @@ extern u32 ib_cm_hold_point;	/* the address on which holds wait */
 
 unsigned int ib_cm_helper_hold_max_ms(void);
 bool ib_cm_helper_hold_explicit(void);
+unsigned int ib_cm_helper_history(void);
 
 /* sysfs.c */
 #define IB_CM_COUNTER_GROUPS	4

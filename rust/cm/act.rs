@@ -11,6 +11,7 @@ use kernel::{
 };
 
 use super::av::Av;
+use super::debug::Cause;
 use super::id::{
     Id,
     Inner, //
@@ -214,6 +215,7 @@ impl Id {
             }
         }
         inner.conn = next;
+        self.note(&next, Cause::Input(input));
         if let (Some(tid), false) = (with.tid, step.unexpected) {
             inner.conn.tid = tid;
         }
@@ -358,6 +360,7 @@ impl Id {
                 while let step @ Step { timer: Some(_), .. } = inner.conn.step(Input::DeviceGone) {
                     self.report(inner, &step, with);
                 }
+                self.note(&inner.conn, Cause::Other);
                 trace::timewait_exit(self.public.raw(), inner.conn.local_qpn);
                 self.leave_indices(inner, Indices::DropAll);
             }

@@ -11,6 +11,7 @@ use super::act::{
     With, //
 };
 use super::av::Av;
+use super::debug::Cause;
 use super::id::{
     Id,
     Inner,
@@ -139,6 +140,7 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
     ) = slots;
     inner.conn.step(Input::Call(Call::SendReq));
     enter_local_qpn(id, &mut inner);
+    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendReq)));
     id.public.show(&inner.conn);
     drop(inner);
     drop(old);
@@ -319,6 +321,7 @@ pub(crate) fn accept(
     inner.conn = accepted;
     inner.conn.step(Input::Call(Call::SendRep));
     enter_local_qpn(id, &mut inner);
+    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendRep)));
     id.public.show(&inner.conn);
     Ok(())
 }
@@ -362,6 +365,7 @@ pub(crate) fn confirm(id: &Arc<Id>, private_data: &[u8]) -> Result {
     outgoing.post(Repeat::No)?;
     inner.conn.step(Input::Call(Call::SendRtu));
     core::mem::swap(&mut inner.private_data, &mut kept);
+    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendRtu)));
     id.public.show(&inner.conn);
     drop(inner);
     drop(kept);
@@ -408,6 +412,7 @@ fn post_dreq(id: &Arc<Id>, av: &Av, agents: Option<&Agents>, private_data: &[u8]
     outgoing.post_recorded(record.clone(), conn.timeout_ms, conn.max_cm_retries)?;
     inner.record = Some(record);
     inner.conn.step(Input::Call(Call::SendDreq));
+    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendDreq)));
     id.public.show(&inner.conn);
     Ok(())
 }

@@ -36,6 +36,11 @@ impl Count {
         }
     }
 
+    /// How many are under way at this moment.
+    pub(crate) fn get(&self) -> i32 {
+        self.0.load(Relaxed)
+    }
+
     /// Sleeps until nothing is under way.
     pub(crate) fn wait_for_zero(&self) {
         wait_until(self, || self.0.load(Acquire) == 0);

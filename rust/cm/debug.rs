@@ -1,55 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `/sys/kernel/debug/ib_cm` shows.
+//! What `/sys/kernel/debug/ib_cm` shows: Documentation/debugfs.rst describes each column.
+//!
+//! `tools/cmstat` reads these files by the names of their columns: one may be added at the end of a
+//! line, none is renamed or moved.
 
-use core::sync::atomic::Ordering;
+mod connections;
+mod describe;
+mod history;
+mod tables;
 
-use kernel::{
-    debugfs::{
-        Dir,
-        File, //
-    },
-    fmt,
-    prelude::*, //
+use core::sync::atomic::{
+    AtomicU32,
+    Ordering, //
 };
 
-use super::manager;
+use self::connections::Connections;
+use self::history::Changes;
+use self::tables::{
+    HoldsTable,
+    Listeners,
+    Live,
+    Stats,
+    Timewaits, //
+};
+use crate::rdma::{
+    clock::now_ns,
+    table::TableDir, //
+};
+
+pub(crate) use self::describe::Described;
+pub(crate) use self::history::{
+    Cause,
+    History, //
+};
 
 /// The directory and its files.
-#[pin_data]
 pub(crate) struct Debug {
-    _dir: Dir,
-    /// Identifiers that exist.
-    #[pin]
-    live: File<()>,
-    /// A line for each count: its name, a blank, its value.
-    #[pin]
-    stats: File<()>,
+    _dir: Option<TableDir>,
 }
 
 impl Debug {
-    pub(crate) fn new() -> impl PinInit<Self, Error> {
-        let dir = Dir::new(c"ib_cm");
-        try_pin_init!(Debug {
-            live <- dir.read_callback_file(c"live", (), &show_live),
-            stats <- dir.read_callback_file(c"stats", (), &show_stats),
-            _dir: dir,
-        }? Error)
+    pub(crate) fn new() -> Self {
+        let dir = TableDir::new(c"ib_cm");
+        if let Some(dir) = &dir {
+            dir.add::<Connections>(c"connections");
+            dir.add::<Timewaits>(c"timewait");
+            dir.add::<HoldsTable>(c"holds");
+            dir.add::<Listeners>(c"listeners");
+            dir.add::<Changes>(c"history");
+            dir.add::<Live>(c"live");
+            dir.add::<Stats>(c"stats");
+        }
+        Debug { _dir: dir }
     }
 }
 
-fn show_live(_: &(), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(f, "{}", manager().live.load(Ordering::Relaxed))
-}
+/// Entries that are looked at before a walk makes room for other work.
+const LOOK_AT_MOST: usize = 1024;
 
-fn show_stats(_: &(), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let manager = manager();
-    let holds = &manager.holds;
-    writeln!(f, "ids {}", manager.live.load(Ordering::Relaxed))?;
-    writeln!(f, "holds_taken {}", holds.taken.load(Ordering::Relaxed))?;
-    writeln!(
-        f,
-        "holds_released {}",
-        holds.released.load(Ordering::Relaxed)
-    )?;
-    writeln!(f, "holds_expired {}", holds.expired.load(Ordering::Relaxed))
+/// A time in units of 2^26 ns (67 ms): 32 bits last nine years.
+pub(crate) struct Changed(AtomicU32);
+
+impl Changed {
+    const UNIT_SHIFT: u32 = 26;
+
+    fn clock() -> u32 {
+        (now_ns() >> Self::UNIT_SHIFT) as u32
+    }
+
+    pub(crate) fn now() -> Self {
+        Changed(AtomicU32::new(Self::clock()))
+    }
+
+    pub(crate) fn set_now(&self) {
+        self.0.store(Self::clock(), Ordering::Relaxed);
+    }
+
+    /// How long ago that was.
+    pub(crate) fn age_ms(&self) -> u64 {
+        let ago = Self::clock().wrapping_sub(self.0.load(Ordering::Relaxed));
+        (u64::from(ago) << Self::UNIT_SHIFT) / 1_000_000
+    }
 }

@@ -18,18 +18,24 @@ use kernel::{
 };
 
 use super::act::With;
+use super::debug::Described;
 use super::id::{
     Id,
     Slot, //
 };
+use super::index::Reservation;
 use super::manager;
-use super::manager::LocalQpn;
+use super::manager::{
+    LocalId,
+    LocalQpn, //
+};
 use super::timers::Milliseconds;
 use crate::rdma::{
     clock::now_ns,
     log::warn_ratelimited,
     params,
     qp::UserQp,
+    task::TaskName,
     trace,
     ufile::{
         ClosingFile,
@@ -69,6 +75,30 @@ impl TeardownObserver for Holder {
     }
 }
 
+/// A hold, for those who look what goes on.
+#[derive(Clone)]
+pub(crate) struct HoldInProgress {
+    pub(crate) id: Arc<Id>,
+    pub(crate) since_ns: i64,
+    /// Who waits.
+    pub(crate) task: TaskName,
+}
+
+/// Shows a hold. Where memory is short nobody sees it, and it holds all the same.
+fn show(id: &Arc<Id>) {
+    let Ok(memory) = Reservation::new(GFP_KERNEL) else {
+        return;
+    };
+    let hold = HoldInProgress {
+        id: id.clone(),
+        since_ns: now_ns(),
+        task: TaskName::current(),
+    };
+    let key = LocalId(id.lock().conn.local_id);
+    // Two processes may hold one connection; one of them is shown.
+    let _ = manager().held.insert(key, hold, memory);
+}
+
 /// The connections whose queue pairs are held.
 struct Held(KVec<Arc<Id>>);
 
@@ -102,6 +132,7 @@ impl Held {
                 stopped = true;
             }
             if carries && self.0.push(id.clone(), GFP_KERNEL).is_ok() {
+                show(&id);
                 trace::hold(id.public.raw(), qpn);
                 manager().holds.taken.fetch_add(1, Ordering::Relaxed);
             }
@@ -131,7 +162,7 @@ impl Held {
         let patience = lookup::hold_patience_ms(longest);
         let start_ns = now_ns();
         let mut unanswered = usize::MAX;
-        loop {
+        let end = loop {
             let waited_ms = now_ns().saturating_sub(start_ns) / NSEC_PER_MSEC;
             let waited_ms = Milliseconds::try_from(waited_ms).unwrap_or(Milliseconds::MAX);
             let left = params::hold_max_ms().saturating_sub(waited_ms);
@@ -139,17 +170,17 @@ impl Held {
             if still_unanswered >= unanswered || still_unanswered == 0 {
                 // Peers are dead, or have all answered: those in TimeWait see it out, which takes
                 // no longer than that.
-                hold(left.min(patience), &mut || {
+                break hold(left.min(patience), &mut || {
                     self.release() || self.in_state(State::Timewait) == 0
                 });
-                break;
             }
             unanswered = still_unanswered;
-            if hold(left.min(patience), &mut || self.release()) != HoldEnd::TimedOut {
-                break;
+            let end = hold(left.min(patience), &mut || self.release());
+            if end != HoldEnd::TimedOut {
+                break end;
             }
-        }
-        self.settle();
+        };
+        self.settle(end);
     }
 
     /// Lets go of those that have left TimeWait. Returns whether none is left.
@@ -172,14 +203,20 @@ impl Held {
     }
 
     /// Lets go of what is left: those queue pairs are destroyed before their time.
-    fn settle(&self) {
+    fn settle(&self, end: HoldEnd) {
         for id in &self.0 {
+            let described = Described::of(id);
             let mut inner = id.lock();
             let qpn = inner.conn.local_qpn;
             // uverbs may come back for another pass, which must not wait again.
             let expired = id.leave_local_qpn(&mut inner);
             drop(inner);
             if expired {
+                hide(id);
+                // Where device or module go, everybody knows why.
+                if end != HoldEnd::Stopped {
+                    report_given_up(&described);
+                }
                 trace::hold_expired(id.public.raw(), qpn);
                 manager().holds.expired.fetch_add(1, Ordering::Relaxed);
             } else {
@@ -189,8 +226,29 @@ impl Held {
     }
 }
 
+/// Says whose queue pair goes too early, and what to do about it.
+fn report_given_up(id: &Described) {
+    match id.state() {
+        State::Timewait => warn_ratelimited!(
+            "{}: destroyed before TimeWait has ended; raise the module parameter hold_max_ms\n",
+            id
+        ),
+        _ => warn_ratelimited!(
+            "{}: destroyed, since the peer does not answer; look whether the peer is alive\n",
+            id
+        ),
+    }
+}
+
+/// A hold is over.
+fn hide(id: &Id) {
+    let key = LocalId(id.lock().conn.local_id);
+    manager().held.remove(&key);
+}
+
 /// Counts a hold that ended with TimeWait.
 fn released(id: &Arc<Id>) {
+    hide(id);
     trace::release(id.public.raw(), id.lock().conn.local_qpn);
     manager().holds.released.fetch_add(1, Ordering::Relaxed);
 }

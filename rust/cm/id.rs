@@ -26,6 +26,10 @@ use kernel::{
 use super::act::With;
 use super::av::Av;
 use super::count::Count;
+use super::debug::{
+    Cause,
+    Changed, //
+};
 use super::deliver;
 use super::event::{
     Event,
@@ -203,6 +207,8 @@ pub(crate) struct Id {
     /// Handlers that destruction has to wait for: the identifier's own, and for a listener those
     /// of requests that name it.
     pub(crate) running: Count,
+    /// When the state changed last.
+    pub(crate) changed: Changed,
 }
 
 impl_has_work! {
@@ -244,6 +250,7 @@ impl Id {
         handler: Option<Handler>,
         context: *mut c_void,
     ) -> Result<Arc<Self>> {
+        manager().history.make_room();
         let local_id = manager().next_local_id();
         let id = Arc::pin_init(
             pin_init!(Id {
@@ -268,6 +275,7 @@ impl Id {
                 ),
                 delivery <- new_work!("ib_cm delivery"),
                 running: Count::zero(),
+                changed: Changed::now(),
             }),
             GFP_KERNEL,
         )?;
@@ -336,6 +344,15 @@ impl Id {
     pub(crate) fn disown(&self) {
         // SAFETY: `own` made the reference that is taken back; destruction happens once.
         drop(unsafe { Arc::from_raw(core::ptr::from_ref(self)) });
+    }
+
+    /// Takes note of a change of state, before it is shown to consumers.
+    pub(crate) fn note(&self, conn: &Connection, cause: Cause) {
+        let was = self.public.shown_state();
+        if was != conn.state as u32 {
+            self.changed.set_now();
+            manager().history.add(conn, was, cause);
+        }
     }
 
     /// Gives the identifier up on behalf of its consumer, who may not use it any more, and waits

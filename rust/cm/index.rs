@@ -48,6 +48,22 @@ pub(crate) struct Index<K, V> {
     shards: [SpinLockIrq<RBTree<K, V>>; SHARDS],
 }
 
+/// Where a walk through an index has got to. It goes on from there whatever happens to the entries
+/// meanwhile: those that are there all the time are met once.
+pub(crate) struct Place<K> {
+    shard: usize,
+    last: Option<K>,
+}
+
+impl<K> Default for Place<K> {
+    fn default() -> Self {
+        Place {
+            shard: 0,
+            last: None,
+        }
+    }
+}
+
 impl<K: Key, V: Clone + Unpin> Index<K, V> {
     /// An empty index. `class` is the lock class of its shards: indices are locked inside each
     /// other, so each has its own.
@@ -106,15 +122,25 @@ impl<K: Key, V: Clone + Unpin> Index<K, V> {
         }
     }
 
+    /// The entry after `place` in the order of the walk, which goes there.
+    pub(crate) fn next(&self, place: &mut Place<K>) -> Option<(K, V)> {
+        while place.shard < SHARDS {
+            if let Some((key, value)) = self.next_in_shard(place.shard, place.last.as_ref()) {
+                place.last = Some(key);
+                return Some((key, value));
+            }
+            place.shard = place.shard.saturating_add(1);
+            place.last = None;
+        }
+        None
+    }
+
     /// Visits every entry that is there from the beginning to the end of the walk, with no lock
     /// held.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(K, V)) {
-        for shard in 0..SHARDS {
-            let mut last = None;
-            while let Some((key, value)) = self.next_in_shard(shard, last.as_ref()) {
-                last = Some(key);
-                visit(key, value);
-            }
+        let mut place = Place::default();
+        while let Some((key, value)) = self.next(&mut place) {
+            visit(key, value);
         }
     }
 

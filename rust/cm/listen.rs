@@ -7,6 +7,7 @@ use kernel::{
     sync::Arc, //
 };
 
+use super::debug::Cause;
 use super::id::{
     Id,
     Slot, //
@@ -85,6 +86,7 @@ fn attempt(id: &Arc<Id>, service_id: u64, memory: Slot<Service>) -> Result<Attem
     }
     inner.shares = 1;
     inner.conn.step(Input::Call(Call::Listen));
+    id.note(&inner.conn, Cause::Input(Input::Call(Call::Listen)));
     id.public.show(&inner.conn);
     Ok(Attempt::Listening)
 }

@@ -13,6 +13,8 @@ use kernel::{
     sync::Arc, //
 };
 
+use super::debug::History;
+use super::hold::HoldInProgress;
 use super::id::Id;
 use super::index::{
     mix,
@@ -146,6 +148,11 @@ pub(crate) struct Manager {
     /// Identifiers that exist.
     pub(crate) live: AtomicU32,
     pub(crate) holds: Holds,
+    /// The holds in progress.
+    #[pin]
+    pub(crate) held: Index<LocalId, HoldInProgress>,
+    #[pin]
+    pub(crate) history: History,
 }
 
 /// How many holds there were.
@@ -178,6 +185,8 @@ impl Manager {
                 released: AtomicU64::new(0),
                 expired: AtomicU64::new(0),
             },
+            held <- Index::new(c"ib_cm held", static_lock_class!()),
+            history <- History::new(),
         }? Error)
     }
 

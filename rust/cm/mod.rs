@@ -81,7 +81,7 @@ fn refused(refusal: Refusal) -> Error {
 /// The running connection manager.
 pub(crate) struct Module {
     client: Option<Registration<Cm>>,
-    debug: Option<Pin<KBox<Debug>>>,
+    debug: Option<Debug>,
     manager: Pin<KBox<Manager>>,
 }
 
@@ -94,7 +94,7 @@ impl Module {
     pub(crate) fn start() -> Result<Self> {
         let manager = KBox::pin_init(Manager::new(), GFP_KERNEL)?;
         MANAGER.store((&raw const *manager).cast_mut(), Ordering::Release);
-        let debug = Some(KBox::pin_init(Debug::new(), GFP_KERNEL)?);
+        let debug = Some(Debug::new());
         let client = Some(Registration::new()?);
         Ok(Module {
             client,

@@ -117,6 +117,11 @@ impl Public {
         write!(self.local_id = conn.local_id.to_be());
     }
 
+    /// Where the connection stood when it was last shown.
+    pub(crate) fn shown_state(&self) -> u32 {
+        read!(self.state)
+    }
+
     /// Shows consumers where the connection stands.
     pub(crate) fn show(&self, conn: &Connection) {
         write!(self.state = conn.state as bindings::ib_cm_state);

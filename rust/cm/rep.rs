@@ -4,6 +4,10 @@
 use kernel::sync::Arc;
 
 use super::act::With;
+use super::debug::{
+    Cause,
+    Described, //
+};
 use super::id::{
     Found,
     Id, //
@@ -23,7 +27,10 @@ use super::send::{
     reply,
     Repeat, //
 };
-use crate::rdma::trace;
+use crate::rdma::{
+    log::warn_ratelimited,
+    trace, //
+};
 use ib_cm_proto::connection::Connection;
 use ib_cm_proto::lookup::{
     self,
@@ -34,7 +41,8 @@ use ib_cm_proto::lookup::{
 };
 use ib_cm_proto::step::{
     Input,
-    RepMatch, //
+    RepMatch,
+    Step, //
 };
 use ib_cm_proto::wire::{
     Msg,
@@ -121,7 +129,14 @@ pub(crate) fn carry_out(
         _ => {}
     }
     if let (true, Some(known)) = (verdict.end_known, known) {
+        let described = Described::of(&known);
         let outcome = known.act(Input::Stale, &mut With::nothing());
+        if outcome.step.is_some_and(|step| step != Step::NONE) {
+            warn_ratelimited!(
+                "{}: ended, since the peer uses its queue pair for a new connection\n",
+                described
+            );
+        }
         if outcome.deliver {
             Id::deliver_later(known);
         }
@@ -182,6 +197,7 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
                             record.cancel();
                         }
                         let port = inner.av.port.clone();
+                        id.note(&inner.conn, Cause::Input(Input::Rep));
                         Outcome::Accepted(id.conclude(&mut inner, &step, &mut with, port))
                     }
                     Err(holder) => Outcome::Met(holder),

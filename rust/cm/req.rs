@@ -7,6 +7,7 @@ use kernel::{
 };
 
 use super::av::Av;
+use super::debug::Cause;
 use super::deliver::discard;
 use super::id::{
     Id,
@@ -130,6 +131,7 @@ fn prepare(arrival: &Arrival, id: &Arc<Id>) -> Result {
     inner.remote_qpn = remote_qpn;
     inner.local_qpn = local_qpn;
     inner.timer = timer;
+    id.note(&inner.conn, Cause::Request);
     id.public.show(&inner.conn);
     Ok(())
 }

@@ -8,6 +8,7 @@ use kernel::{
 
 use super::act::With;
 use super::av::Av;
+use super::debug::Cause;
 use super::deliver::discard;
 use super::id::Id;
 use super::inbox::{
@@ -97,6 +98,7 @@ pub(crate) fn ask(
         outgoing.post_recorded(record.clone(), question.timeout_ms, question.max_cm_retries)?;
         inner.record = Some(record);
         inner.conn.step(Input::Call(Call::SendSidrReq));
+        id.note(&inner.conn, Cause::Input(Input::Call(Call::SendSidrReq)));
         id.public.show(&inner.conn);
         Ok(())
     });
@@ -178,6 +180,7 @@ pub(crate) fn answer(id: &Arc<Id>, answer: &Answer<'_>) -> Result {
     trace::send_sidr_rep(id.public.raw());
     outgoing.post(Repeat::No)?;
     let step = inner.conn.step(Input::Call(Call::SendSidrRep));
+    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendSidrRep)));
     id.conclude(&mut inner, &step, &mut With::nothing(), None);
     Ok(())
 }
@@ -216,6 +219,7 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
             pkey_index: arrival.mad.pkey_index(),
         };
         id.public.set_service_id(req.service_id());
+        id.note(&inner.conn, Cause::Request);
         id.public.show(&inner.conn);
         if manager()
             .sidr_requests

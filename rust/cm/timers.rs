@@ -184,6 +184,14 @@ impl Timer {
         Ok(Timer::Idle(Reservation::new(GFP_KERNEL)?))
     }
 
+    /// How long until it runs out, if it is set.
+    pub(crate) fn left_ms(&self) -> Option<Milliseconds> {
+        match self {
+            Timer::Set(deadline) => Some(ms_until(deadline.at_ns)),
+            Timer::None | Timer::Idle(_) => None,
+        }
+    }
+
     /// Whether this is the timer that was set for `deadline`.
     pub(crate) fn is(&self, deadline: &Deadline) -> bool {
         matches!(self, Timer::Set(set) if set == deadline)

@@ -11,6 +11,7 @@ u32 ib_cm_hold_point;
 
 static unsigned int hold_max_ms = 10000;
 static bool hold_explicit;
+static unsigned int history;
 
 /* Whoever waits looks at the new value at once. */
 static int set_hold_max_ms(const char *text, const struct kernel_param *param)
@@ -37,6 +38,10 @@ module_param(hold_explicit, bool, 0444);
 MODULE_PARM_DESC(hold_explicit,
 	"Also hold a QP in TimeWait that a live process destroys by itself (default: off)");
 
+module_param(history, uint, 0644);
+MODULE_PARM_DESC(history,
+	"Number of ids whose last 16 changes of state are remembered, the newest ids (0: none)");
+
 unsigned int ib_cm_helper_hold_max_ms(void)
 {
 	return READ_ONCE(hold_max_ms);
@@ -45,4 +50,9 @@ unsigned int ib_cm_helper_hold_max_ms(void)
 bool ib_cm_helper_hold_explicit(void)
 {
 	return hold_explicit;
+}
+
+unsigned int ib_cm_helper_history(void)
+{
+	return READ_ONCE(history);
 }

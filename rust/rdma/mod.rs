@@ -22,6 +22,8 @@ pub(crate) mod qp;
 pub(crate) mod record;
 pub(crate) mod spinlock;
 pub(crate) mod sysfs;
+pub(crate) mod table;
+pub(crate) mod task;
 pub(crate) mod trace;
 pub(crate) mod ufile;
 pub(crate) mod wait;

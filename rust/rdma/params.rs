@@ -16,6 +16,12 @@ pub(crate) fn hold_explicit() -> bool {
     unsafe { bindings::ib_cm_helper_hold_explicit() }
 }
 
+/// `history`: the number of identifiers whose last changes of state are remembered.
+pub(crate) fn history() -> u32 {
+    // SAFETY: Reads a variable.
+    unsafe { bindings::ib_cm_helper_history() }
+}
+
 /// Where holds wait: woken when `hold_max_ms` is written, and by whoever has news for them.
 pub(crate) struct HoldPoint;
 
