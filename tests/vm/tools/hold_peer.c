@@ -13,6 +13,7 @@
  *		half	gets the REP and sends no RTU; its QP is ready to receive
  *		leave	connects and disconnects, keeps everything
  *		orphan	connects, then gives up its ids, but keeps the QPs
+ *		abandon	connects, disconnects, and gives up its ids at once, but keeps the QPs
  *		fork	connects; a child has the same files
  *		pass	connects; hands the device's file to another process
  *		many	COUNT processes with one connection each
@@ -414,6 +415,7 @@ static void give_up_ids(struct rdma_cm_id **ids, int count)
 static int client(struct sockaddr_in *to, const char *mode, int count)
 {
 	struct rdma_cm_id **ids = calloc(count, sizeof(*ids));
+	int abandon = !strcmp(mode, "abandon");
 	int i;
 
 	if (!ids)
@@ -437,10 +439,10 @@ static int client(struct sockaddr_in *to, const char *mode, int count)
 			child_waits();
 		if (!strcmp(mode, "flood"))
 			flood(ids[0]);
-		for (i = 0; i < count && !strcmp(mode, "leave"); i++)
+		for (i = 0; i < count && (!strcmp(mode, "leave") || abandon); i++)
 			if (rdma_disconnect(ids[i]))
 				die("rdma_disconnect");
-		if (!strcmp(mode, "orphan"))
+		if (!strcmp(mode, "orphan") || abandon)
 			give_up_ids(ids, count);
 	}
 	puts("ready");
