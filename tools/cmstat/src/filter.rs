@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which connections are listed.
+
+use clap::Args;
+
+use crate::table::Row;
+
+/// The options of `cmstat list`; what is not given does not matter.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Filter {
+    /// In this state, as 'timewait' or REQ_SENT
+    #[arg(long)]
+    pub state: Option<String>,
+    /// On this device
+    #[arg(long)]
+    pub device: Option<String>,
+    /// On this port of the device
+    #[arg(long)]
+    pub port: Option<u32>,
+    /// To this address (a GID, or an IPv4 address)
+    #[arg(long)]
+    pub peer: Option<String>,
+    /// With this queue pair number, on either side
+    #[arg(long)]
+    pub qpn: Option<u32>,
+    /// Of this consumer, as rdma_cm
+    #[arg(long)]
+    pub owner: Option<String>,
+}
+
+impl Filter {
+    pub fn takes(&self, row: &Row<'_>) -> bool {
+        let same = |wanted: &Option<String>, column: &str| {
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| row.get(column) == wanted)
+        };
+        let state = |wanted: &String| plain(wanted) == plain(row.get("state"));
+        let peer = |wanted: &String| {
+            let peer = row.get("peer");
+            peer == wanted || peer.strip_prefix("::ffff:") == Some(wanted)
+        };
+        let number = |wanted: u32, column: &str| row.number(column) == Some(wanted);
+        self.state.as_ref().is_none_or(state)
+            && same(&self.device, "device")
+            && self.port.is_none_or(|port| number(port, "port"))
+            && self.peer.as_ref().is_none_or(peer)
+            && self
+                .qpn
+                .is_none_or(|qpn| number(qpn, "local_qpn") || number(qpn, "remote_qpn"))
+            && same(&self.owner, "owner")
+    }
+}
+
+/// A state's name in any spelling.
+fn plain(state: &str) -> String {
+    let letters = state.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|letter| letter.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Table;
+
+    fn count(filter: Filter) -> usize {
+        let table = Table::parse(crate::report::tests::CONNECTIONS).unwrap();
+        table.rows().filter(|row| filter.takes(row)).count()
+    }
+
+    #[test]
+    fn each_option() {
+        let some = |text: &str| Some(text.to_string());
+        let none = Filter::default;
+        assert_eq!(count(none()), 5);
+        for (filter, matching) in [
+            (
+                Filter {
+                    state: some("timewait"),
+                    ..none()
+                },
+                1,
+            ),
+            (
+                Filter {
+                    state: some("req-sent"),
+                    ..none()
+                },
+                1,
+            ),
+            (
+                Filter {
+                    state: some("REQ_RCVD"),
+                    ..none()
+                },
+                1,
+            ),
+            (
+                Filter {
+                    state: some("none"),
+                    ..none()
+                },
+                0,
+            ),
+            (
+                Filter {
+                    device: some("rxe0"),
+                    ..none()
+                },
+                4,
+            ),
+            (
+                Filter {
+                    port: Some(2),
+                    ..none()
+                },
+                1,
+            ),
+            (
+                Filter {
+                    peer: some("10.0.0.2"),
+                    ..none()
+                },
+                2,
+            ),
+            (
+                Filter {
+                    peer: some("::ffff:10.0.0.2"),
+                    ..none()
+                },
+                2,
+            ),
+            (
+                Filter {
+                    qpn: Some(18),
+                    ..none()
+                },
+                2,
+            ),
+            (
+                Filter {
+                    owner: some("none"),
+                    ..none()
+                },
+                1,
+            ),
+            (
+                Filter {
+                    device: some("rxe0"),
+                    state: some("timewait"),
+                    ..none()
+                },
+                1,
+            ),
+        ] {
+            assert_eq!(count(filter.clone()), matching, "{filter:?}");
+        }
+    }
+}
