@@ -7,7 +7,7 @@ KERNEL ?= stock
 SEEDS ?= 20000
 export ONLY CM KERNEL SERIES CLIPPY KDIR V
 
-.PHONY: build demo test test-all bench sim mutants check install uninstall clean clean-cache help
+.PHONY: build demo test test-all test-dkms bench sim mutants check docs cmstat deb install uninstall clean clean-cache help
 
 build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel, SERIES=7.2 Debian's Linux 7.2)
 	@scripts/build
@@ -30,8 +30,20 @@ sim: ## simulates whole hosts, a world for each seed (SEEDS=20000)
 mutants: ## breaks copies of the protocol on purpose and shows that the simulation finds each
 	@scripts/mutants
 
-check: ## formatting and lints, of the module and of the host crates
+check: ## formatting, lints, documentation, commit messages
 	@scripts/check
+
+docs: ## the documentation as HTML, out/docs/index.html
+	@scripts/docs
+
+cmstat: ## builds out/cmstat, which shows what the module does
+	@scripts/cmstat
+
+deb: build cmstat ## Debian packages of the module, its source for DKMS, and cmstat, in out/deb
+	@scripts/deb
+
+test-dkms: deb ## takes the source package through Debian's DKMS
+	@scripts/test-dkms
 
 install: build ## the module into the running kernel's tree, in the place of the C one
 	@scripts/install

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The last changes of state of the newest identifiers, dead ones too.
 //!
-//! Off unless the module parameter `history` says for how many. Local IDs are handed out in turn, so
-//! a table that an ID's number leads into holds the newest; nothing is allocated for an identifier
-//! and nothing has to be freed with it.
+//! Off unless the module parameter `history` says for how many. Local IDs are handed out in turn,
+//! so a table that an ID's number leads into holds the newest; nothing is allocated for an
+//! identifier and nothing has to be freed with it.
 
 use core::sync::atomic::{
     AtomicU32,
