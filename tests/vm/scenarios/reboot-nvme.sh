@@ -16,9 +16,15 @@ NVMET=/sys/kernel/config/nvmet
 LIMIT_MS=5000
 # Longer than the reboot, or the target would have ended the connections by itself.
 KEEP_ALIVE_S=120
-# Each attempt takes the next QPN. Those of the admin queue and of the one I/O queue are stale, so
-# an attempt can meet each of them once.
-ATTEMPTS=3
+# The host had two connections, of the admin queue and of the one I/O queue, with the first two
+# QPNs of its device. A connection is stale when its own QPN comes again, and nothing else tells the
+# target of it: NVMe over RDMA makes each queue a connection of its own, and the end of the admin
+# queue's does not end the others. A soft-RoCE device gives out QPNs in turn, so the first attempt
+# comes with the QPN of the admin queue, the second one with that of the I/O queue: each is refused
+# once, by that connection, and the third attempt finds none. With a device that gives the same
+# QPN again the second attempt would connect its admin queue, and its I/O queue would be refused.
+OLD=2
+ATTEMPTS=$((OLD + 1))
 
 target_on() {
 	local subsystem=$NVMET/subsystems/$NQN port=$NVMET/ports/1
@@ -67,8 +73,10 @@ if [ $ROLE = b ]; then
 	took=$(((${EPOCHREALTIME/./} - start) / 1000))
 	check "boot 2: connected at attempt $attempt" [ -e /sys/class/nvme/nvme0 ]
 	check "within $LIMIT_MS ms: $took" [ $took -lt $LIMIT_MS ]
+	assert_eq "each old connection refused one attempt, rej received" "$(counter rx_msgs rej)" $OLD
 	dmesg | grep -i 'nvme.*reject' | sed 's/^/# /'
 	put done2 yes
+	take judged >/dev/null
 	timeout 30 nvme disconnect -n $NQN
 	barrier end
 	exit 0
@@ -85,5 +93,10 @@ wait_for 20 seen DISCONNECTED
 oracle_off >/dev/null
 # The target destroys its id as soon as it is told, and so hears no more.
 timeline no-exit
+# Which attempt ends which connection: of each a REJ, then a DREQ.
+assert_eq "old connections that were ended, each after a REJ of its own" \
+	"$(grep -Eo 'icm_issue_rej|icm_send_dreq' $RUN/trace | tr '\n' ' ')" \
+	"icm_issue_rej icm_send_dreq icm_issue_rej icm_send_dreq "
+put judged yes
 barrier end
 check "the target goes" target_off
