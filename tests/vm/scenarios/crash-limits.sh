@@ -2,10 +2,12 @@
 # title: what held QPs cost is charged to their own control group, and delays nobody else
 # cpus: 1
 # timeout: 90
+# kernel: stock
 
 . /vm/lib.sh
 . /vm/crash.sh
 
+# The debug kernel has no control groups.
 GROUP=/sys/fs/cgroup/storm
 COUNT=60
 # Objects of uverbs, for one such process and not for two.
