@@ -126,7 +126,8 @@ impl Table for Connections {
     type Row = Row;
 
     const COLUMNS: &'static str = "local_id remote_id device port type state lap local_qpn \
-        remote_qpn peer remote_guid service_id age_s waits left_ms timeout_ms retries handler owner";
+        remote_qpn peer remote_guid service_id age_s waits left_ms timeout_ms retries \
+        handler owner";
 
     fn read(place: &mut At, rows: &mut Rows<Row>) -> bool {
         for _ in 0..super::LOOK_AT_MOST {

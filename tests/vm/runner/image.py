@@ -54,6 +54,7 @@ class Image:
         shutil.copytree(os.path.join(source, "scenarios"), os.path.join(vm, "scenarios"))
         shutil.copytree(build_tools(source, checkout), os.path.join(vm, "tools"))
         api_module.add(checkout, out, vm)
+        add_packages(checkout, vm)
         for kind, path in modules.items():
             folder = os.path.join(vm, "modules", kind)
             os.makedirs(folder)
@@ -96,6 +97,16 @@ class Image:
         """The initrd is large and of no use after the run."""
         if os.path.exists(self.made):
             os.unlink(self.made)
+
+
+def add_packages(checkout, vm):
+    """What make cmstat and make deb have built, if they were run: few scenarios need it."""
+    program = os.path.join(checkout, "out", "cmstat")
+    if os.path.exists(program):
+        shutil.copy2(program, vm)
+    packages = os.path.join(checkout, "out", "deb")
+    if os.path.exists(packages):
+        shutil.copytree(packages, os.path.join(vm, "deb"))
 
 
 def build_tools(source, checkout):
