@@ -13,6 +13,7 @@
 # With two idle processors that came at the second logout on the C module, at the fifth on this
 # one. Here the initiator's daemon runs only when nothing else wants the one processor, so that
 # the completion comes first: that was not seen in 70 logouts, on both modules.
+
 IQN=iqn.2024-01.test:disk
 CORE=/sys/kernel/config/target/core
 ISCSI=/sys/kernel/config/target/iscsi
