@@ -202,7 +202,7 @@ local_id number time_s from to cause
 99 4 700.250000 DREQ_SENT TIMEWAIT received_drep
 ";
 
-    fn machine(name: &str) -> (Machine, Source) {
+    pub fn machine(name: &str) -> (Machine, Source) {
         let machine = Machine::new(name);
         let source = machine.with_tables(&[
             ("connections", CONNECTIONS),
@@ -225,7 +225,7 @@ local_id number time_s from to cause
         (machine, source)
     }
 
-    fn printed(
+    pub fn printed(
         json: bool,
         print: impl FnOnce(&mut Output<&mut Vec<u8>>) -> Result<(), Trouble>,
     ) -> String {

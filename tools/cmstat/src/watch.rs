@@ -98,6 +98,32 @@ fn show<W: Write>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::tests::{machine, printed};
+    use crate::After;
+
+    #[test]
+    fn looks() {
+        let (_machine, source) = machine("watch");
+        let options = Watch {
+            interval: 0.0,
+            count: Some(2),
+            after: After { after: 10.0 },
+        };
+        let text = printed(false, |output| run(&source, &options, output));
+        assert_eq!(
+            text.matches("messages/s   0 sent, 0 sent again").count(),
+            2,
+            "{text}"
+        );
+        let waits: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains("peer:rep"))
+            .collect();
+        assert_eq!(waits.len(), 2);
+        let text = printed(true, |output| run(&source, &options, output));
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.starts_with("{\"summary\":{\"connections\":"), "{text}");
+    }
 
     #[test]
     fn rates_are_of_what_was_added() {
