@@ -13,6 +13,7 @@ use super::id::{
     HANDLER_OUT_OF_MEMORY, //
 };
 use super::inbox::Arrival;
+use super::listen;
 use super::present::Presented;
 use super::receive;
 use super::sidr;
@@ -104,7 +105,10 @@ fn withdrawn(arrival: &Arrival) -> bool {
 
 /// Destroys an identifier whose consumer does not want it.
 fn give_up(id: &Arc<Id>, silent: bool) {
-    id.clone().abandon(silent);
+    // Told of its earlier life late, it may listen again; and others may share that.
+    if listen::release(id) {
+        id.clone().abandon(silent);
+    }
     id.lock().events.delivering = false;
     id.disown();
 }
