@@ -462,7 +462,10 @@ impl Hook {
         let forgotten = {
             let mut hooks = HOOKS.lock();
             let at = hooks.iter().position(|hook| core::ptr::eq(&**hook, self));
-            at.and_then(|at| hooks.remove(at).ok())
+            let hook = at.and_then(|at| hooks.remove(at).ok());
+            // Nobody drops a static when the module goes: an empty list keeps no memory.
+            let memory = hooks.is_empty().then(|| core::mem::take(&mut *hooks));
+            (hook, memory)
         };
         drop(forgotten);
     }
