@@ -30,11 +30,11 @@ round() {
 	if [ "$5" = free ]; then
 		assert_eq "$1: the QP never received, and goes at once" \
 			"kept $kept broken $broken expired $expired" "kept 0 broken 0 expired 0"
-		check "$1: without a wait, $longest ms" [ "$longest" -lt 300 ]
+		check "$1: without a wait, $longest ms" [ "$longest" -lt $((300 * SLOW)) ]
 	elif [ "$5" = expired ] && [ $MODULE_KIND = rust ]; then
 		assert_eq "$1: the peer does not answer, the hold is given up" \
 			"kept $kept broken $broken expired $expired" "kept 0 broken 0 expired 1"
-		check "$1: after about a second: $longest ms" [ "$longest" -ge 900 -a "$longest" -lt 2000 ]
+		check "$1: after about a second: $longest ms" [ "$longest" -ge 900 -a "$longest" -lt $((2000 * SLOW)) ]
 	else
 		expect_kept "$1: QP of the $4" 1
 	fi

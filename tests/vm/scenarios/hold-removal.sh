@@ -18,7 +18,7 @@ removed() {
 	timeout 40 rdma link delete rxe0
 	assert_eq "$1: rxe0 is deleted, status" $? 0
 	took=$(((${EPOCHREALTIME/./} - start) / 1000))
-	check "$1: within $LIMIT_MS ms: $took" [ $took -lt $LIMIT_MS ]
+	check "$1: within $LIMIT_MS ms: $took" [ $took -lt $((LIMIT_MS * SLOW)) ]
 }
 
 background server /vm/tools/hold_peer serve $SELF 7300 answer

@@ -72,7 +72,7 @@ if [ $ROLE = b ]; then
 	done
 	took=$(((${EPOCHREALTIME/./} - start) / 1000))
 	check "boot 2: connected at attempt $attempt" [ -e /sys/class/nvme/nvme0 ]
-	check "within $LIMIT_MS ms: $took" [ $took -lt $LIMIT_MS ]
+	check "within $LIMIT_MS ms: $took" [ $took -lt $((LIMIT_MS * SLOW)) ]
 	assert_eq "each old connection refused one attempt, rej received" "$(counter rx_msgs rej)" $OLD
 	dmesg | grep -i 'nvme.*reject' | sed 's/^/# /'
 	put done2 yes

@@ -32,7 +32,7 @@ if [ $ROLE = b ]; then
 	done
 	took=$(((${EPOCHREALTIME/./} - start) / 1000))
 	check "boot 2: connected at attempt $attempt" [ $attempt -le 2 ]
-	check "within $LIMIT_MS ms: $took" [ $took -lt $LIMIT_MS ]
+	check "within $LIMIT_MS ms: $took" [ $took -lt $((LIMIT_MS * SLOW)) ]
 	assert_eq "rej received" "$(counter rx_msgs rej)" $((attempt - 1))
 	put done2 yes
 	barrier end
