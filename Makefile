@@ -5,9 +5,11 @@ ONLY ?=
 CM ?= rust
 KERNEL ?= stock
 SEEDS ?= 20000
+MINUTES ?= 10
 export ONLY CM KERNEL SERIES CLIPPY KDIR V
 
-.PHONY: build demo test test-all test-dkms bench sim mutants check docs cmstat deb install uninstall clean clean-cache help
+.PHONY: build demo test test-all test-dkms bench sim fuzz mutants check docs cmstat deb
+.PHONY: install uninstall clean clean-cache help
 
 build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel, SERIES=7.2 Debian's Linux 7.2)
 	@scripts/build
@@ -26,6 +28,9 @@ bench: build ## compares connection rate and memory with the C module
 
 sim: ## simulates whole hosts, a world for each seed (SEEDS=20000)
 	@scripts/sim $(SEEDS)
+
+fuzz: ## lets cargo-fuzz look for inputs that break the protocol crate (MINUTES=10)
+	@scripts/fuzz $(MINUTES)
 
 mutants: ## breaks copies of the protocol on purpose and shows that the simulation finds each
 	@scripts/mutants

@@ -17,7 +17,7 @@ fresh() {
 	mkdir -p "$copy/rust" "$copy/tests/sim"
 	cp -r rust/ib_cm_proto.rs rust/proto "$copy/rust/"
 	cp -r tests/sim/Cargo.toml tests/sim/src "$copy/tests/sim/"
-	sed 's/^members = .*/members = ["tests\/sim"]/' Cargo.toml >"$copy/Cargo.toml"
+	perl -0pe 's/members = \[.*?\]/members = ["tests\/sim"]/s' Cargo.toml >"$copy/Cargo.toml"
 	cp Cargo.lock "$copy/"
 }
 

@@ -5,3 +5,4 @@
 pub mod connections;
 pub mod inputs;
 pub mod notation;
+pub mod witness;

@@ -353,17 +353,7 @@ impl Cm {
             return;
         };
         match id.conn.state {
-            State::Listen => {
-                let key = (id.dev, id.service);
-                if self.services.get(&key) == Some(&uid) {
-                    self.services.remove(&key);
-                } else {
-                    fx.broken(format!(
-                        "host {}: listener {uid} is not in its index",
-                        self.host
-                    ));
-                }
-            }
+            State::Listen => self.stop_listening(uid, fx),
             State::SidrReqRcvd => {
                 // Whether or not it can be sent: the identifier goes.
                 let _ = self.send_sidr_rep(uid, SidrStatus::REJECT, fx);
@@ -371,6 +361,22 @@ impl Cm {
             _ => {}
         }
         self.abandon(uid, false, fx);
+    }
+
+    /// Takes a listener out of its index.
+    fn stop_listening(&mut self, uid: Uid, fx: &mut Fx) {
+        let key = self.ids.get(&uid).map(|id| (id.dev, id.service));
+        let Some(key) = key else {
+            return;
+        };
+        if self.services.get(&key) == Some(&uid) {
+            self.services.remove(&key);
+        } else {
+            fx.broken(format!(
+                "host {}: listener {uid} is not in its index",
+                self.host
+            ));
+        }
     }
 
     /// Takes the next event of an identifier, for its handler, which runs from now on.
@@ -420,6 +426,11 @@ impl Cm {
 
     /// Destroys an identifier whose consumer does not want it.
     fn give_up(&mut self, uid: Uid, silent: bool, fx: &mut Fx) {
+        // It may listen by now, when the event is one of an earlier life.
+        let state = self.ids.get(&uid).map(|id| id.conn.state);
+        if state == Some(State::Listen) {
+            self.stop_listening(uid, fx);
+        }
         self.abandon(uid, silent, fx);
         if let Some(id) = self.ids.get_mut(&uid) {
             id.delivering = false;
