@@ -40,6 +40,7 @@ struct api_suite {
 	unsigned int count;
 	bool keep;		/* what it makes stays */
 	bool no_device;		/* runs without one */
+	bool beside;		/* runs beside another, whose results hold its own */
 };
 
 #define API_SUITE(_name, _cases) \
@@ -56,6 +57,9 @@ extern const struct api_suite api_suite_destroy;
 extern const struct api_suite api_suite_junk;
 extern const struct api_suite api_suite_duplicates;
 extern const struct api_suite api_suite_stale;
+extern const struct api_suite api_suite_parity_listen;
+extern const struct api_suite api_suite_parity;
+extern const struct api_suite api_suite_parity_passive;
 extern const struct api_suite api_suite_device_hold;
 extern const struct api_suite api_suite_device_gone;
 
@@ -153,6 +157,9 @@ bool api_wait_state(struct api_id *id, enum ib_cm_state want);
 
 /* The next identifier that a REQ or SIDR REQ made, or NULL. */
 struct api_id *api_wait_child(struct api_test *t, struct api_id *listener);
+
+/* One that is there already, or NULL. */
+struct api_id *api_take_child(struct api_id *listener);
 
 /* Destroys what a case left, and counts what must not have happened. */
 void api_end_case(struct api_test *t);

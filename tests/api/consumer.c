@@ -380,7 +380,7 @@ bool api_wait_state(struct api_id *id, enum ib_cm_state want)
 	return true;
 }
 
-static struct api_id *take_child(struct api_id *listener)
+struct api_id *api_take_child(struct api_id *listener)
 {
 	struct api_id *child;
 	unsigned long flags;
@@ -397,7 +397,7 @@ struct api_id *api_wait_child(struct api_test *t, struct api_id *listener)
 {
 	struct api_id *child = NULL;
 
-	wait_event_timeout(listener->wait, (child = take_child(listener)),
+	wait_event_timeout(listener->wait, (child = api_take_child(listener)),
 			   msecs_to_jiffies(api_wait_limit));
 	api_check(t, child, "the listener got no request");
 	return child;

@@ -153,6 +153,64 @@ static void listener_destroyed(struct api_test *t)
 	api_wait(t, conn.active, IB_CM_REP_RECEIVED);
 }
 
+#define STORM	64
+
+static atomic_t after_the_end;
+
+/* Slow enough for requests to pile up. */
+static int slow_hook(struct api_id *id, const struct ib_cm_event *event)
+{
+	if (event->event != IB_CM_REQ_RECEIVED)
+		return 0;
+	usleep_range(500, 1000);
+	if (READ_ONCE(id->listener->gone))
+		atomic_inc(&after_the_end);
+	return 0;
+}
+
+/* Requests that have arrived and were not shown yet when their listener goes are rejected as if it
+ * had gone before; those that are being shown end first.
+ */
+static void listener_destroyed_in_storm(struct api_test *t)
+{
+	static struct api_id *actives[STORM];
+	unsigned int i, shown = 0, rejected = 0;
+	struct api_conn conn;
+
+	atomic_set(&after_the_end, 0);
+	api_conn_init(&conn, API_LIFE_TIME);
+	conn.listener = api_listen(t, conn.req.service_id);
+	if (!conn.listener)
+		return;
+	conn.listener->hook = slow_hook;
+	for (i = 0; i < STORM; i++) {
+		actives[i] = api_create(t);
+		if (!actives[i])
+			return;
+		conn.req.qp_num = api_qpn();
+		api_eq(t, ib_send_cm_req(actives[i]->cm_id, &conn.req), 0, "ib_send_cm_req");
+	}
+	conn.passive = api_wait_child(t, conn.listener);
+	api_destroy(conn.listener);
+	/* Each handler that ran has published its identifier by now. */
+	for (; conn.passive; conn.passive = api_take_child(conn.listener)) {
+		shown++;
+		api_destroy(conn.passive);
+	}
+	for (i = 0; i < STORM; i++) {
+		struct api_event *event = api_wait(t, actives[i], IB_CM_REJ_RECEIVED);
+		int reason = event ? event->event.param.rej_rcvd.reason : 0;
+
+		if (reason == IB_CM_REJ_INVALID_SERVICE_ID)
+			rejected++;
+		else if (event)
+			api_eq(t, reason, IB_CM_REJ_CONSUMER_DEFINED, "reason");
+	}
+	api_eq(t, shown + rejected, STORM, "requests, shown or rejected");
+	api_eq(t, atomic_read(&after_the_end), 0, "handlers after the end of their listener");
+	api_note("%u requests were shown, %u rejected", shown, rejected);
+}
+
 static int destroy_other_hook(struct api_id *id, const struct ib_cm_event *event)
 {
 	if (event->event == IB_CM_RTU_RECEIVED)
@@ -470,6 +528,7 @@ static void shared_listener(struct api_test *t)
 static const struct api_case cases[] = {
 	{ "the destruction waits for the handler", destroy_waits },
 	{ "the destruction of a listener waits for its request", listener_destroyed },
+	{ "a listener that is destroyed in a storm", listener_destroyed_in_storm },
 	{ "destroyed by the handler of another", destroyed_by_another },
 	{ "a REQ handler that fails", refused_req },
 	{ "other handlers that fail", refused_later },

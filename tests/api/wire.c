@@ -131,14 +131,14 @@ void wire_ids(union wire_mad *mad, enum wire_attr attr, __be32 local_id, __be32 
 
 /* --- counters --- */
 
-static long read_counter(enum wire_group group, enum wire_attr attr)
+static long read_counter(const char *device, enum wire_group group, enum wire_attr attr)
 {
 	char path[128], text[32] = {};
 	struct file *file;
 	loff_t pos = 0;
 	long value;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/%s/%s", device_name,
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/%s/%s", device,
 		 groups[group], attrs[attr]);
 	file = filp_open(path, O_RDONLY, 0);
 	if (IS_ERR(file))
@@ -155,7 +155,12 @@ void wire_count(struct wire_counters *counters)
 
 	for (group = 0; group < WIRE_GROUPS; group++)
 		for (attr = 0; attr < WIRE_ATTRS; attr++)
-			counters->value[group][attr] = read_counter(group, attr);
+			counters->value[group][attr] = read_counter(device_name, group, attr);
+}
+
+long wire_counter(const struct api_device *device, enum wire_group group, enum wire_attr attr)
+{
+	return read_counter(dev_name(&device->ib_device->dev), group, attr);
 }
 
 void wire_expect(struct wire_counters *expected, enum wire_group group, enum wire_attr attr,
@@ -199,8 +204,8 @@ static bool counted_more(const long before[2])
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(API_WAIT_MS);
 
-	while (read_counter(WIRE_TX, WIRE_SIDR_REQ) <= before[0] ||
-	       read_counter(WIRE_TX, WIRE_SIDR_REP) <= before[1]) {
+	while (read_counter(device_name, WIRE_TX, WIRE_SIDR_REQ) <= before[0] ||
+	       read_counter(device_name, WIRE_TX, WIRE_SIDR_REP) <= before[1]) {
 		if (time_after(jiffies, deadline))
 			return false;
 		usleep_range(1000, 2000);
@@ -246,7 +251,8 @@ bool wire_fence(struct api_test *t)
 		.max_cm_retries = 3,
 	};
 	long before[] = {
-		read_counter(WIRE_TX, WIRE_SIDR_REQ), read_counter(WIRE_TX, WIRE_SIDR_REP),
+		read_counter(device_name, WIRE_TX, WIRE_SIDR_REQ),
+		read_counter(device_name, WIRE_TX, WIRE_SIDR_REP),
 	};
 	struct sa_path_rec path;
 	struct api_id *id = api_create(t);

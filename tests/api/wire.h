@@ -71,6 +71,9 @@ void wire_ids(union wire_mad *mad, enum wire_attr attr, __be32 local_id, __be32 
 
 void wire_count(struct wire_counters *counters);
 
+/* One counter of a device, which needs no agent. */
+long wire_counter(const struct api_device *device, enum wire_group group, enum wire_attr attr);
+
 /* Returns when all messages that were sent before have been looked at. */
 bool wire_fence(struct api_test *t);
 
