@@ -61,6 +61,10 @@ fn a_gate_is_left_by_all_before_it_is_closed() {
                     if let Some(value) = gate.enter() {
                         // SAFETY: The checker watches.
                         value.0.with(|value| assert_eq!(unsafe { *value }, 1));
+                        // Others may do something meanwhile.
+                        thread::yield_now();
+                        // SAFETY: As above.
+                        value.0.with(|value| assert_eq!(unsafe { *value }, 1));
                     }
                 })
             })
