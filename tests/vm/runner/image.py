@@ -116,7 +116,7 @@ def build_tools(source, checkout):
     tools = os.path.join(source, "tools")
     for name in sorted(os.listdir(tools)):
         if not name.endswith(".c"):
-            if name.endswith(".py"):
+            if name.endswith((".py", ".txt")):
                 shutil.copy2(os.path.join(tools, name), folder)
             continue
         program = os.path.join(folder, name.removesuffix(".c"))
