@@ -73,11 +73,12 @@ check "why: an established one waits for nothing" grep -q "waits for nothing" $R
 check "why: its last change" grep -q "ESTABLISHED  *\(call_rtu\|received_rtu\)$" $RUN/why
 says "why of an id that never was" "there is no id" $CMSTAT why 1
 assert_eq "nothing is stuck" "$($CMSTAT --json stuck --after 0)" "[]"
+$CMSTAT --json >$RUN/summary
 check "the summary as JSON" python3 -c 'import json, sys
 s = json.load(sys.stdin)
 assert s["connections"] == {"rxe0": {"ESTABLISHED": 10}}, s
 assert s["listeners"] == {"rxe0": 1} and s["stuck"] == 0 and s["stats"]["ids"] == 11, s' \
-	< <($CMSTAT --json)
+	<$RUN/summary
 $CMSTAT watch --interval 0.2 --count 3 --json >$RUN/watch
 assert_eq "three looks" "$(python3 -c 'import json, sys
 print(sum("messages_per_s" in json.loads(line) for line in sys.stdin))' <$RUN/watch)" 3
