@@ -309,6 +309,8 @@ impl Id {
                 Repeat::No
             };
             if !step.duplicate {
+                // The event tells of TimeWait already, as in C.
+                self.public.show(&conn);
                 trace::send_drep(self.public.raw());
             }
             let private_data = &inner.private_data;
