@@ -2,6 +2,7 @@
 # title: SIGKILL of both ends of an rping between InfiniBand ports: QPs outlive TimeWait
 # cpus: 1
 # timeout: 120
+# foreign: WARNING: .*(ipoib_transport_dev_cleanup|rdma_restrack_clean)
 
 . /vm/lib.sh
 . /vm/crash.sh

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: IPoIB: lost, repeated and late messages; the cable, the subnet manager
 # timeout: 240
+# foreign: WARNING: .*(ipoib_transport_dev_cleanup|rdma_restrack_clean)
 
 . /vm/lib.sh
 . /vm/hca/ib.sh

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: IPoIB between two namespaces: datagrams, connections with 64 KiB packets, both ways
 # timeout: 120
+# foreign: WARNING: .*(ipoib_transport_dev_cleanup|rdma_restrack_clean)
 
 . /vm/lib.sh
 . /vm/hca/ib.sh

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: IPoIB: a peer vanishes without a word and comes back with the same QPN: traffic in 5 s
 # timeout: 120
+# foreign: WARNING: .*(ipoib_transport_dev_cleanup|rdma_restrack_clean)
 
 . /vm/lib.sh
 . /vm/hca/ib.sh
