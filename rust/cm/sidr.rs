@@ -73,7 +73,8 @@ pub(crate) fn ask(
     let record = Flying::record(id.clone(), Flight::SidrReq)?;
     let port = av.port.clone().ok_or(EINVAL)?;
     let agents = port.enter().ok_or(EINVAL)?;
-    let outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn());
+    // Taken only to be sent: what a refused call leaves is freed after the lock.
+    let mut outgoing = Some(send::buffer(&agents.main, &av, id.public.remote_cm_qpn()));
     let mut inner = id.lock();
     // As in C, the path is the identifier's from here on, whatever becomes of the question.
     core::mem::swap(&mut inner.av, &mut av);
@@ -84,7 +85,8 @@ pub(crate) fn ask(
         .conn
         .permits(Call::SendSidrReq)
         .map_err(super::refused);
-    let sent = sent.and(outgoing).and_then(|mut outgoing| {
+    let sent = sent.and_then(|()| {
+        let mut outgoing = outgoing.take().unwrap_or(Err(EINVAL))?;
         let tid = super::act::tid_of(outgoing.hi_tid(), inner.conn.local_id);
         let message = SidrReq {
             tid,
@@ -103,7 +105,7 @@ pub(crate) fn ask(
         Ok(())
     });
     drop(inner);
-    drop(av);
+    drop((av, outgoing));
     sent
 }
 
