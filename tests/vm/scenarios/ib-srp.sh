@@ -3,9 +3,9 @@
 # timeout: 120
 
 . /vm/lib.sh
+. /vm/storage.sh
 . /vm/hca/ib.sh
 
-CORE=/sys/kernel/config/target/core
 SRPT=/sys/kernel/config/target/srpt
 
 # Both ends of a session have the name of a port: the last half of its GID.
@@ -17,11 +17,9 @@ target_on() {
 	local tpg
 	mkdir -p /etc/target
 	modprobe -a target_core_mod ib_srpt ib_srp sd_mod || return 1
-	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-	mkdir -p $CORE/rd_mcp_0/disk && echo rd_pages=4096 >$CORE/rd_mcp_0/disk/control || return 1
-	echo 1 >$CORE/rd_mcp_0/disk/enable
+	ramdisk_on || return 1
 	tpg=$SRPT/$(port_name 2)/$(port_name 2)
-	mkdir -p $tpg/lun/lun_0 && ln -s $CORE/rd_mcp_0/disk $tpg/lun/lun_0/disk || return 1
+	mkdir -p $tpg/lun/lun_0 && ln -s $RAMDISK $tpg/lun/lun_0/disk || return 1
 	mkdir -p $tpg/acls/$(port_name 1)/lun_0 &&
 		ln -s $tpg/lun/lun_0 $tpg/acls/$(port_name 1)/lun_0/disk || return 1
 	echo 1 >$tpg/enable
@@ -33,7 +31,8 @@ target_off() {
 	echo 0 >$tpg/enable
 	rm $tpg/acls/$(port_name 1)/lun_0/disk $tpg/lun/lun_0/disk &&
 		rmdir $tpg/acls/$(port_name 1)/lun_0 $tpg/acls/$(port_name 1) $tpg/lun/lun_0 $tpg \
-			${tpg%/*} $SRPT $CORE/rd_mcp_0/disk $CORE/rd_mcp_0 &&
+			${tpg%/*} $SRPT &&
+		ramdisk_off &&
 		modprobe -r ib_srp && modprobe -r ib_srpt
 }
 
@@ -54,21 +53,6 @@ add_target() {
 logout() {
 	echo 1 >"$(ls /sys/class/srp_remote_ports/*/delete)"
 	wait_for 15 eval '! disk_present'
-}
-
-disk_present() {
-	local vendor
-	for vendor in /sys/block/sd*/device/vendor; do
-		grep -q LIO-ORG "$vendor" || continue
-		vendor=${vendor#/sys/block/}
-		DISK=/dev/${vendor%%/*}
-		[ -b "$DISK" ] && [ "$(blockdev --getsize64 "$DISK")" -ge 8388608 ] && return 0
-	done
-	return 1
-}
-
-same_on_disk() {
-	dd if=$DISK bs=1M count=8 iflag=direct status=none | cmp - $RUN/data
 }
 
 ib_load

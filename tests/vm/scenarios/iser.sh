@@ -5,6 +5,7 @@
 # foreign: WARNING: .*iscsit_release_cmd
 
 . /vm/lib.sh
+. /vm/storage.sh
 
 # The target has a race of its own, on the C module too: the initiator disconnects as soon as it
 # has the logout response. When that response's own send completion comes after the target's QP
@@ -15,29 +16,25 @@
 # the completion comes first: that was not seen in 70 logouts, on both modules.
 
 IQN=iqn.2024-01.test:disk
-CORE=/sys/kernel/config/target/core
 ISCSI=/sys/kernel/config/target/iscsi
 TPG=$ISCSI/$IQN/tpgt_1
 PORTAL=$TPG/np/$SELF:3260
 
 target_on() {
 	modprobe -a target_core_mod iscsi_target_mod ib_isert ib_iser sd_mod || return 1
-	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-	mkdir -p $CORE/rd_mcp_0/disk && echo rd_pages=4096 >$CORE/rd_mcp_0/disk/control || return 1
-	echo 1 >$CORE/rd_mcp_0/disk/enable
+	ramdisk_on || return 1
 	mkdir -p $PORTAL $TPG/lun/lun_0 || return 1
 	echo 0 >$TPG/attrib/authentication
 	echo 1 >$TPG/attrib/generate_node_acls
 	echo 0 >$TPG/attrib/demo_mode_write_protect
-	ln -s $CORE/rd_mcp_0/disk $TPG/lun/lun_0/disk
+	ln -s $RAMDISK $TPG/lun/lun_0/disk
 	echo 1 >$PORTAL/iser && echo 1 >$TPG/enable
 }
 
 target_off() {
 	echo 0 >$TPG/enable
 	rm $TPG/lun/lun_0/disk &&
-		rmdir $TPG/lun/lun_0 $PORTAL $TPG $ISCSI/$IQN $ISCSI \
-			$CORE/rd_mcp_0/disk $CORE/rd_mcp_0 &&
+		rmdir $TPG/lun/lun_0 $PORTAL $TPG $ISCSI/$IQN $ISCSI && ramdisk_off &&
 		modprobe -r ib_iser && modprobe -r ib_isert && modprobe -r iscsi_target_mod
 }
 
@@ -59,21 +56,6 @@ login() {
 logout() {
 	timeout 40 iscsiadm -m node -T $IQN -p $SELF:3260 -I iser --logout
 	wait_for 15 eval '! disk_present'
-}
-
-disk_present() {
-	local vendor
-	for vendor in /sys/block/sd*/device/vendor; do
-		grep -q LIO-ORG "$vendor" || continue
-		vendor=${vendor#/sys/block/}
-		DISK=/dev/${vendor%%/*}
-		[ -b "$DISK" ] && [ "$(blockdev --getsize64 "$DISK")" -ge 8388608 ] && return 0
-	done
-	return 1
-}
-
-same_on_disk() {
-	dd if=$DISK bs=1M count=8 iflag=direct status=none | cmp - $RUN/data
 }
 
 # Completion queues of kernel consumers come from a pool, which is kept with the device.

@@ -3,38 +3,12 @@
 # timeout: 150
 
 . /vm/lib.sh
-
-NQN=nqn.2024-01.test:disk
-HOST=(-q nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001
-	-I 00000000-0000-4000-8000-000000000001)
-NVMET=/sys/kernel/config/nvmet
-
-target_on() {
-	local subsystem=$NVMET/subsystems/$NQN port=$NVMET/ports/1
-	modprobe brd rd_nr=1 rd_size=16384 && modprobe -a nvmet_rdma nvme_rdma || return 1
-	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-	mkdir $subsystem && mkdir $subsystem/namespaces/1 && mkdir $port || return 1
-	echo 1 >$subsystem/attr_allow_any_host
-	echo /dev/ram0 >$subsystem/namespaces/1/device_path
-	echo 1 >$subsystem/namespaces/1/enable
-	echo rdma >$port/addr_trtype
-	echo ipv4 >$port/addr_adrfam
-	echo $SELF >$port/addr_traddr
-	echo 4420 >$port/addr_trsvcid
-	ln -s $subsystem $port/subsystems/$NQN
-}
-
-target_off() {
-	rmdir $NVMET/ports/1 &&
-		echo 0 >$NVMET/subsystems/$NQN/namespaces/1/enable &&
-		rmdir $NVMET/subsystems/$NQN/namespaces/1 $NVMET/subsystems/$NQN &&
-		modprobe -r nvme_rdma && modprobe -r nvmet_rdma && modprobe -r brd
-}
+. /vm/storage.sh
 
 # The disk appears after the controller does, from a scan of its own.
 connect() {
 	timeout 30 nvme connect -t rdma -a $SELF -s 4420 -n $NQN -i 2 "${HOST[@]}" &&
-		wait_for 15 disk_present
+		wait_for 15 namespace_present
 }
 
 disconnect() {
@@ -46,7 +20,7 @@ controller() {
 	ls /sys/class/nvme | grep -m 1 .
 }
 
-disk_present() {
+namespace_present() {
 	DISK=/dev/$(basename "$(ls -d /sys/block/nvme*n1)")
 	[ -b "$DISK" ] && [ "$(blockdev --getsize64 "$DISK")" = 16777216 ]
 }
@@ -57,10 +31,6 @@ live() {
 
 write_disk() {
 	dd if=$RUN/data of=$DISK bs=1M oflag=direct status=none
-}
-
-same_on_disk() {
-	dd if=$DISK bs=1M count=8 iflag=direct status=none | cmp - $RUN/data
 }
 
 # I/O without pause until the file "enough" appears; ends at the first error.
@@ -81,7 +51,8 @@ rm -f $RUN/*.log $RUN/enough
 load_stack
 setup_rxe
 before=$(held)
-check "a target on $SELF" target_on
+check "a target on $SELF" nvmet_on
+modprobe nvme_rdma || bail "nvme_rdma does not load"
 dd if=/dev/urandom of=$RUN/data bs=1M count=8 status=none
 
 timeout 30 nvme discover -t rdma -a $SELF -s 4420 "${HOST[@]}" >$RUN/discover.log
@@ -122,6 +93,7 @@ rm $NVMET/ports/1/subsystems/$NQN
 connect && fail "connects to a target that is gone" || ok "no connection to a target that is gone"
 assert_eq "rejected with 8, no such service" \
 	"$(dmesg | grep -c 'Connect rejected: status 8 ')" 1
-check "the target goes" target_off
+check "the host's module goes" modprobe -r nvme_rdma
+check "the target goes" nvmet_off
 wait_for 10 eval '[ "$(held)" = "$before" ]'
 assert_eq "resources on rxe0 afterwards" "$(held)" "$before"

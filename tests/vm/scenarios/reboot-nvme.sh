@@ -7,12 +7,9 @@
 # timeout: 240
 
 . /vm/lib.sh
+. /vm/storage.sh
 . /vm/crash.sh
 
-NQN=nqn.2024-01.test:disk
-HOST=(-q nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001
-	-I 00000000-0000-4000-8000-000000000001)
-NVMET=/sys/kernel/config/nvmet
 LIMIT_MS=5000
 # Longer than the reboot, or the target would have ended the connections by itself.
 KEEP_ALIVE_S=120
@@ -25,28 +22,6 @@ KEEP_ALIVE_S=120
 # QPN again the second attempt would connect its admin queue, and its I/O queue would be refused.
 OLD=2
 ATTEMPTS=$((OLD + 1))
-
-target_on() {
-	local subsystem=$NVMET/subsystems/$NQN port=$NVMET/ports/1
-	modprobe brd rd_nr=1 rd_size=16384 && modprobe nvmet_rdma || return 1
-	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-	mkdir $subsystem && mkdir $subsystem/namespaces/1 && mkdir $port || return 1
-	echo 1 >$subsystem/attr_allow_any_host
-	echo /dev/ram0 >$subsystem/namespaces/1/device_path
-	echo 1 >$subsystem/namespaces/1/enable
-	echo rdma >$port/addr_trtype
-	echo ipv4 >$port/addr_adrfam
-	echo $SELF >$port/addr_traddr
-	echo 4420 >$port/addr_trsvcid
-	ln -s $subsystem $port/subsystems/$NQN
-}
-
-target_off() {
-	rm $NVMET/ports/1/subsystems/$NQN && rmdir $NVMET/ports/1 &&
-		echo 0 >$NVMET/subsystems/$NQN/namespaces/1/enable &&
-		rmdir $NVMET/subsystems/$NQN/namespaces/1 $NVMET/subsystems/$NQN &&
-		modprobe -r nvmet_rdma && modprobe -r brd
-}
 
 connect() {
 	timeout 60 nvme connect -t rdma -a $PEER -s 4420 -n $NQN -i 1 -k $KEEP_ALIVE_S "${HOST[@]}"
@@ -82,7 +57,7 @@ if [ $ROLE = b ]; then
 	exit 0
 fi
 
-check "a target on $SELF" target_on
+check "a target on $SELF" nvmet_on
 put listens yes
 take done1 >/dev/null
 oracle_on rdma_cma:cm_event_handler
@@ -99,4 +74,4 @@ assert_eq "old connections that were ended, each after a REJ of its own" \
 	"icm_issue_rej icm_send_dreq icm_issue_rej icm_send_dreq "
 put judged yes
 barrier end
-check "the target goes" target_off
+check "the target goes" nvmet_off

@@ -3,8 +3,8 @@
 # timeout: 120
 
 . /vm/lib.sh
+. /vm/storage.sh
 
-CORE=/sys/kernel/config/target/core
 SRPT=/sys/kernel/config/target/srpt
 
 # The target's name for a port is the last half of its first GID.
@@ -15,11 +15,9 @@ port_name() {
 target_on() {
 	local tpg
 	modprobe -a target_core_mod ib_srpt ib_srp sd_mod || return 1
-	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-	mkdir -p $CORE/rd_mcp_0/disk && echo rd_pages=4096 >$CORE/rd_mcp_0/disk/control || return 1
-	echo 1 >$CORE/rd_mcp_0/disk/enable
+	ramdisk_on || return 1
 	tpg=$SRPT/$(port_name)/$(port_name)
-	mkdir -p $tpg/lun/lun_0 && ln -s $CORE/rd_mcp_0/disk $tpg/lun/lun_0/disk || return 1
+	mkdir -p $tpg/lun/lun_0 && ln -s $RAMDISK $tpg/lun/lun_0/disk || return 1
 	# Over rdma_cm an initiator is known by its address.
 	mkdir -p $tpg/acls/$SELF/lun_0 && ln -s $tpg/lun/lun_0 $tpg/acls/$SELF/lun_0/disk || return 1
 	echo 5555 >$SRPT/discovery_auth/rdma_cm_port 2>/dev/null ||
@@ -33,7 +31,8 @@ target_off() {
 	echo 0 >$tpg/enable
 	echo 0 >$SRPT/discovery_auth/rdma_cm_port 2>/dev/null || echo 0 >$SRPT/rdma_cm_port
 	rm $tpg/acls/$SELF/lun_0/disk $tpg/lun/lun_0/disk &&
-		rmdir $tpg/acls/$SELF/lun_0 $tpg/acls/$SELF $tpg/lun/lun_0 $tpg ${tpg%/*} $SRPT $CORE/rd_mcp_0/disk $CORE/rd_mcp_0 &&
+		rmdir $tpg/acls/$SELF/lun_0 $tpg/acls/$SELF $tpg/lun/lun_0 $tpg ${tpg%/*} $SRPT &&
+		ramdisk_off &&
 		modprobe -r ib_srp && modprobe -r ib_srpt
 }
 
@@ -48,21 +47,6 @@ login() {
 logout() {
 	echo 1 >"$(ls /sys/class/srp_remote_ports/*/delete)"
 	wait_for 15 eval '! disk_present'
-}
-
-disk_present() {
-	local vendor
-	for vendor in /sys/block/sd*/device/vendor; do
-		grep -q LIO-ORG "$vendor" || continue
-		vendor=${vendor#/sys/block/}
-		DISK=/dev/${vendor%%/*}
-		[ -b "$DISK" ] && [ "$(blockdev --getsize64 "$DISK")" -ge 8388608 ] && return 0
-	done
-	return 1
-}
-
-same_on_disk() {
-	dd if=$DISK bs=1M count=8 iflag=direct status=none | cmp - $RUN/data
 }
 
 # Completion queues of kernel consumers come from a pool, which is kept with the device.
