@@ -226,6 +226,7 @@ unload_stack() {
 	rdma link delete rxe0 2>/dev/null
 	ip link delete v0 2>/dev/null
 	[ ! -d /sys/module/ib_cm_api_test ] || rmmod ib_cm_api_test
+	[ ! -d /sys/module/ib_cm_bench ] || rmmod ib_cm_bench
 	# What stands on ib_cm first. An unanswered DREQ holds a module for about 6 s.
 	for module in nvme_rdma nvmet_rdma rpcrdma rds_rdma ib_isert ib_iser ib_srpt ib_srp ib_ipoib \
 		rdma_ucm rdma_cm iw_cm ib_cm ib_umad rdma_rxe ib_uverbs ib_uverbs_support \

@@ -12,6 +12,7 @@ import sys
 MODULES = [
     ("api", "ib_cm_api_test.ko", "api.sh"),  # calls the symbols of ib_cm
     ("hca", "ib_loop.ko", "ib.sh"),  # an InfiniBand adapter
+    ("bench", "ib_cm_bench.ko", "bench.sh"),  # makes connections and times them
 ]
 
 
