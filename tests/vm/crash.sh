@@ -14,6 +14,9 @@
 TIMEWAIT_EXIT=9
 
 # kprobe NAME SYMBOL ARGUMENT...
+#
+# Arguments by name, which the kernel's type information has for a symbol without its module's name:
+# Linux 7.2 knows no type casts here.
 kprobe() {
 	local name=$1
 	shift
@@ -25,23 +28,20 @@ oracle_on() {
 	echo 0 >$TRACING/tracing_on
 	echo 0 >$TRACING/events/enable
 	: >$TRACING/kprobe_events
-	kprobe qp_modify ib_core:ib_modify_qp \
-		qpn='(ib_qp)%di->qp_num' state='(ib_qp_attr)%si->qp_state' mask=%dx:x32
-	kprobe qp_modify_user ib_core:ib_modify_qp_with_udata \
-		qpn='(ib_qp)%di->qp_num' state='(ib_qp_attr)%si->qp_state' mask=%dx:x32
-	kprobe qp_destroy ib_core:ib_destroy_qp_user qpn='(ib_qp)%di->qp_num'
+	kprobe qp_modify ib_modify_qp qpn='qp->qp_num' state='qp_attr->qp_state' mask=%dx:x32
+	kprobe qp_modify_user ib_modify_qp_with_udata \
+		qpn='ib_qp->qp_num' state='attr->qp_state' mask=%dx:x32
+	kprobe qp_destroy ib_destroy_qp_user qpn='qp->qp_num'
 	kprobe uverbs_close ib_uverbs:ib_uverbs_close
 	kprobe ucma_close rdma_ucm:ucma_close
 	# Which queue pairs carry connections; asked above the module, whose own functions take no
 	# probe when they are Rust.
-	kprobe cma_connect rdma_cm:rdma_connect_locked qpn='(rdma_conn_param)%si->qp_num'
-	kprobe cma_accept rdma_cm:rdma_accept qpn='(rdma_conn_param)%si->qp_num'
+	kprobe cma_connect rdma_connect_locked qpn='conn_param->qp_num'
+	kprobe cma_accept rdma_accept qpn='conn_param->qp_num'
 	if [ $MODULE_KIND = c ]; then
-		# The end of TimeWait is a work item there, and has no event.
-		kprobe cm_req ib_cm:ib_send_cm_req \
-			id='(ib_cm_id)%di->local_id' qpn='(ib_cm_req_param)%si->qp_num'
-		kprobe cm_rep ib_cm:ib_send_cm_rep \
-			id='(ib_cm_id)%di->local_id' qpn='(ib_cm_rep_param)%si->qp_num'
+		kprobe cm_req ib_send_cm_req id='cm_id->local_id' qpn='param->qp_num'
+		kprobe cm_rep ib_send_cm_rep id='cm_id->local_id' qpn='param->qp_num'
+		# The end of TimeWait is a work item, and has no event.
 		kprobe cm_work ib_cm:cm_work_handler \
 			id='(cm_work)%di->local_id' event='(cm_work)%di->cm_event.event'
 		echo "event == $TIMEWAIT_EXIT" >$TRACING/events/hold/cm_work/filter

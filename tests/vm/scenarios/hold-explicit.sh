@@ -14,11 +14,9 @@ watch() {
 	echo 0 >$TRACING/tracing_on
 	echo 0 >$TRACING/events/enable
 	: >$TRACING/kprobe_events
-	kprobe qp_modify ib_core:ib_modify_qp \
-		qpn='(ib_qp)%di->qp_num' state='(ib_qp_attr)%si->qp_state'
-	kprobe qp_modify_user ib_core:ib_modify_qp_with_udata \
-		qpn='(ib_qp)%di->qp_num' state='(ib_qp_attr)%si->qp_state'
-	kprobe qp_gone rdma_rxe:rxe_destroy_qp qpn='(ib_qp)%di->qp_num'
+	kprobe qp_modify ib_modify_qp qpn='qp->qp_num' state='qp_attr->qp_state'
+	kprobe qp_modify_user ib_modify_qp_with_udata qpn='ib_qp->qp_num' state='attr->qp_state'
+	kprobe qp_gone rxe_destroy_qp qpn='ibqp->qp_num'
 	trace_on ib_cma hold || bail "no trace events"
 }
 
