@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Received MADs on their way to a worker: those of one source in the order in which they came,
-//! those of different sources in parallel.
+//! Received MADs on their way to a worker: those of one source take effect in the order in which
+//! they came, those of different sources in parallel.
 //!
-//! Sources are hashed into lanes. A lane has at most one MAD with a worker; when the worker has
-//! done the protocol's part it sends the next one off, and only then calls the consumer. So a
-//! consumer that sleeps holds up nobody but itself.
+//! Sources are hashed into lanes. The first few MADs of a lane are with workers, who prepare them
+//! side by side: finding the sender's address may sleep. Then each waits for its turn. The worker
+//! whose turn it is does the protocol's part, gives the turn to the next one and only then calls
+//! the consumer. So a consumer that sleeps holds up nobody but itself.
 
 use kernel::{
     prelude::*,
@@ -24,6 +25,7 @@ use super::manager;
 use super::port::Port;
 use super::receive;
 use crate::rdma::{
+    ah::AhAttr,
     mad::RecvMad,
     path::PathRec,
     spinlock::{
@@ -35,6 +37,10 @@ use ib_cm_proto::wire::AttrId;
 
 /// Lanes of a port.
 const LANES: usize = 64;
+
+/// MADs of a lane that are with workers at a time. A sender who cannot be found keeps no more
+/// workers than this asleep.
+const AT_WORK: usize = 4;
 
 /// What comes with a request besides its MAD.
 pub(crate) struct Request {
@@ -57,7 +63,13 @@ pub(crate) struct Arrival {
     pub(crate) port: Arc<Port>,
     pub(crate) message: AttrId,
     pub(crate) request: Option<KBox<Request>>,
+    /// Where it came from, once it is prepared; for those that begin something.
+    pub(crate) sender: Option<AhAttr>,
+    /// Nothing that may take long is left to be done before its turn.
+    prepared: bool,
     lane: usize,
+    /// Its place in the lane, from when it is with a worker.
+    ticket: usize,
     /// Its place among the events of an identifier.
     pub(crate) turn: u32,
     /// The next one in a queue.
@@ -83,7 +95,10 @@ impl Arrival {
                 port,
                 message,
                 request: None,
+                sender: None,
+                prepared: false,
                 lane,
+                ticket: 0,
                 turn: 0,
                 next: None,
             }),
@@ -95,9 +110,18 @@ impl Arrival {
 impl WorkItem for Arrival {
     type Pointer = Pin<KBox<Self>>;
 
-    fn run(arrival: Pin<KBox<Self>>) {
+    fn run(mut arrival: Pin<KBox<Self>>) {
         let port = arrival.port.clone();
         let lane = arrival.lane;
+        if !arrival.prepared {
+            let sender = receive::sender(&arrival);
+            let fields = arrival.as_mut().project();
+            *fields.sender = sender;
+            *fields.prepared = true;
+        }
+        let Some(arrival) = port.inbox.turn(arrival) else {
+            return;
+        };
         let deliver = receive::process(arrival);
         port.inbox.finished(lane);
         if let Some(id) = deliver {
@@ -106,24 +130,64 @@ impl WorkItem for Arrival {
     }
 }
 
-/// MADs of one lane. New ones are pushed on `newest`; when `oldest` runs dry it gets them in the
-/// order in which they came.
+/// MADs of one lane.
+///
+/// New ones are pushed on `newest`; when `oldest` runs dry it gets them in the order in which they
+/// came. From there they go to workers, with tickets that count up.
 struct Lane {
     oldest: Option<Pin<KBox<Arrival>>>,
     newest: Option<Pin<KBox<Arrival>>>,
-    busy: bool,
+    /// Somebody turns `newest` round with interrupts on.
+    turning: bool,
+    /// The ticket of the next one that goes to a worker.
+    next: usize,
+    /// The ticket whose turn it is.
+    serving: usize,
+    /// Those that were prepared before their turn, by ticket.
+    prepared: [Option<Pin<KBox<Arrival>>>; AT_WORK],
 }
 
 impl Lane {
+    fn new() -> Self {
+        Lane {
+            oldest: None,
+            newest: None,
+            turning: false,
+            next: 0,
+            serving: 0,
+            prepared: [const { None }; AT_WORK],
+        }
+    }
+
     fn push(&mut self, mut arrival: Pin<KBox<Arrival>>) {
         *arrival.as_mut().project().next = self.newest.take();
         self.newest = Some(arrival);
     }
 
+    /// The next one for a worker, if there may be one more at work.
     fn pop(&mut self) -> Option<Pin<KBox<Arrival>>> {
+        if !self.has_room() {
+            return None;
+        }
         let mut arrival = self.oldest.take()?;
         self.oldest = arrival.as_mut().project().next.take();
-        Some(arrival)
+        Some(self.admit(arrival))
+    }
+
+    fn has_room(&self) -> bool {
+        self.next.wrapping_sub(self.serving) < AT_WORK
+    }
+
+    fn admit(&mut self, mut arrival: Pin<KBox<Arrival>>) -> Pin<KBox<Arrival>> {
+        *arrival.as_mut().project().ticket = self.next;
+        self.next = self.next.wrapping_add(1);
+        arrival
+    }
+
+    /// Where one with this ticket waits for its turn.
+    fn place(&mut self, ticket: usize) -> &mut Option<Pin<KBox<Arrival>>> {
+        // A remainder by a constant is always in range, and the compiler knows it.
+        &mut self.prepared[ticket % AT_WORK]
     }
 }
 
@@ -151,10 +215,7 @@ impl Inbox {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             lanes <- pin_init::pin_init_array_from_fn(|_| {
-                new_spinlock_irq!(
-                    Lane { oldest: None, newest: None, busy: false },
-                    "ib_cm inbox"
-                )
+                new_spinlock_irq!(Lane::new(), "ib_cm inbox")
             }),
             waiting: Count::zero(),
         })
@@ -169,34 +230,55 @@ impl Inbox {
     pub(crate) fn push(&self, arrival: Pin<KBox<Arrival>>) {
         self.waiting.increment();
         let mut lane = self.lane(arrival.lane).lock();
-        if lane.busy {
+        let first = lane.oldest.is_none() && lane.newest.is_none() && !lane.turning;
+        if !(first && lane.has_room()) {
             lane.push(arrival);
             return;
         }
-        lane.busy = true;
+        let arrival = lane.admit(arrival);
         drop(lane);
         manager().work().queue().enqueue(arrival);
     }
 
-    /// A worker has done the protocol's part of a MAD.
+    /// Whether it is the turn of a prepared MAD; else it will come to a worker again when it is.
+    fn turn(&self, arrival: Pin<KBox<Arrival>>) -> Option<Pin<KBox<Arrival>>> {
+        let mut lane = self.lane(arrival.lane).lock();
+        if lane.serving == arrival.ticket {
+            return Some(arrival);
+        }
+        let ticket = arrival.ticket;
+        *lane.place(ticket) = Some(arrival);
+        None
+    }
+
+    /// A worker has done the protocol's part of the MAD whose turn it was.
     fn finished(&self, at: usize) {
-        let next = {
-            let mut lane = self.lane(at).lock();
-            if lane.oldest.is_none() && lane.newest.is_some() {
-                // As long as the lane is busy nobody else takes from it, so that a long queue can
-                // be turned round with interrupts on.
-                let newest = lane.newest.take();
-                drop(lane);
-                let oldest = reversed(newest);
-                lane = self.lane(at).lock();
-                lane.oldest = oldest;
-            }
-            let next = lane.pop();
-            lane.busy = next.is_some();
-            next
-        };
-        if let Some(arrival) = next {
-            manager().work().queue().enqueue(arrival);
+        let mut ready = [const { None }; AT_WORK];
+        let mut lane = self.lane(at).lock();
+        lane.serving = lane.serving.wrapping_add(1);
+        let serving = lane.serving;
+        let prepared = lane.place(serving).take();
+        if lane.oldest.is_none() && lane.newest.is_some() && !lane.turning {
+            // Nobody else takes from the lane meanwhile, so that a long queue can be turned round
+            // with interrupts on.
+            lane.turning = true;
+            let newest = lane.newest.take();
+            drop(lane);
+            let oldest = reversed(newest);
+            lane = self.lane(at).lock();
+            lane.oldest = oldest;
+            lane.turning = false;
+        }
+        for place in &mut ready {
+            *place = lane.pop();
+        }
+        drop(lane);
+        let queue = manager().work().queue();
+        if let Some(arrival) = prepared {
+            queue.enqueue(arrival);
+        }
+        for arrival in ready.into_iter().flatten() {
+            queue.enqueue(arrival);
         }
         self.waiting.decrement();
     }

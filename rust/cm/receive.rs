@@ -73,6 +73,19 @@ pub(crate) fn enqueue(port: ArcBorrow<'_, Port>, mad: RecvMad) {
     }
 }
 
+/// Where a message that needs an answer of its own comes from. May sleep, and so comes before the
+/// message's turn.
+pub(crate) fn sender(arrival: &Arrival) -> Option<AhAttr> {
+    match arrival.message {
+        AttrId::Lap if is_roce(arrival) => None,
+        AttrId::Req | AttrId::SidrReq | AttrId::Lap => {
+            let agents = arrival.port.enter()?;
+            AhAttr::from_mad(&agents.main, &arrival.mad).ok()
+        }
+        _ => None,
+    }
+}
+
 /// Does the protocol's part of a message. Returns the identifier whose events the caller has to
 /// deliver, if any.
 pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
@@ -231,10 +244,7 @@ fn lap(mut arrival: Mail) -> Option<Arc<Id>> {
         return None;
     };
     let mut path = req::path_of_lap(&arrival, &id);
-    let attr = {
-        let agents = port.enter()?;
-        AhAttr::from_mad(&agents.main, &arrival.mad).ok()?
-    };
+    let attr = arrival.as_mut().project().sender.take()?;
     let alt_av = Av::from_path(&mut path, None).ok()?;
     // A queue pair cannot leave by another adapter.
     if !alt_av.is_of(port.device.key()) {

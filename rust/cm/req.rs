@@ -63,12 +63,13 @@ use ib_cm_proto::wire::{
 /// `IB_SA_EQ`: a path record's MTU, rate and life time are exactly as stated.
 const SELECTOR_EXACTLY: u8 = 2;
 
-pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
+pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
     let port = arrival.port.clone();
     let device = port.device.ib().as_ptr();
     // What fails before the peer is heard is as good as lost: the peer repeats its REQ.
+    let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(device, None, core::ptr::null_mut()).ok()?;
-    prepare(&arrival, &id).ok()?;
+    prepare(&arrival, &id, attr).ok()?;
     if let Err(holder) = enter(&id) {
         trace::no_listener_err(id.public.raw());
         discard(&id);
@@ -105,10 +106,7 @@ pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
 }
 
 /// Notes what the REQ says, and sets aside what the connection will need.
-fn prepare(arrival: &Arrival, id: &Arc<Id>) -> Result {
-    let agents = arrival.port.enter().ok_or(ENODEV)?;
-    let attr = AhAttr::from_mad(&agents.main, &arrival.mad)?;
-    drop(agents);
+fn prepare(arrival: &Arrival, id: &Arc<Id>, attr: AhAttr) -> Result {
     let local_id = Slot::reserve()?;
     let remote_id = Slot::reserve()?;
     let remote_qpn = Slot::reserve()?;

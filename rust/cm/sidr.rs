@@ -30,7 +30,6 @@ use super::send::{
     Repeat, //
 };
 use crate::rdma::{
-    ah::AhAttr,
     gid::GidAttr,
     path::PathRec,
     trace, //
@@ -194,14 +193,11 @@ pub(crate) fn refuse_if_asked(id: &Arc<Id>) {
 }
 
 /// A received SIDR_REQ.
-pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
+pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
     let port = arrival.port.clone();
+    let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(port.device.ib().as_ptr(), None, core::ptr::null_mut()).ok()?;
     let memory = Reservation::new(GFP_KERNEL).ok()?;
-    let attr = {
-        let agents = port.enter()?;
-        AhAttr::from_mad(&agents.main, &arrival.mad).ok()?
-    };
     let mad = arrival.mad.mad();
     let req = SidrReqView(mad);
     let key = SidrRequest {
