@@ -10,11 +10,15 @@
 /* Longer than any wait of the day. */
 #define TOO_LONG_MS	8000
 
-/* Response timeouts, in units of 4.096 us times a power of two: 4.3 s and 1.07 s. */
+/* Response timeouts, in units of 4.096 us times a power of two: 4.3 s, 1.07 s, and 0.27 s where
+ * nothing ever comes back.
+ */
 #define PATIENT		20
 #define SOON		18
+#define IN_VAIN		16
 #define SIDR_PATIENT_MS	4000
 #define SIDR_SOON_MS	1000
+#define SIDR_IN_VAIN_MS	300
 
 enum mark { PASS, DROP, LOST, TWIN };
 
@@ -52,6 +56,7 @@ struct step {
 	bool mra_req, mra_rep;			/* an MRA is the answer to that */
 	bool no_memory;				/* the handler of the first REQ says so */
 	bool notify;				/* no RTU, but the queue pair has received */
+	bool fence;				/* one more question, behind which all is done */
 	bool timewait;				/* both wait for its end */
 	enum ib_cm_rej_reason reason;
 };

@@ -27,7 +27,8 @@ static void prepare(struct attempt *attempt, const struct step *step)
 		.starting_psn = 0x123456,
 		.responder_resources = 3,
 		.initiator_depth = 5,
-		.remote_cm_response_timeout = soon ? SOON : PATIENT,
+		.remote_cm_response_timeout = step->how == NO_ANSWER ? IN_VAIN :
+					      soon ? SOON : PATIENT,
 		.local_cm_response_timeout = reply_soon ? SOON : PATIENT,
 		.retry_count = 6,
 		.rnr_retry_count = 7,
@@ -88,6 +89,30 @@ static void qp_attributes(struct side *side, struct api_id *id)
 	}
 }
 
+static void ask(struct side *side)
+{
+	const struct step *step = side->step;
+	struct ib_cm_sidr_req_param param = {};
+	struct attempt attempt;
+	struct api_id *id = api_create(&side->t);
+
+	if (!id)
+		return;
+	prepare(&attempt, step);
+	param.path = &attempt.path;
+	param.sgid_attr = api_device.attr;
+	param.service_id = cpu_to_be64(step->how == SIDR_NO_LISTENER ? NO_SERVICE_ID : SERVICE_ID);
+	param.timeout_ms = step->how == SIDR_NO_ANSWER ? SIDR_IN_VAIN_MS :
+			   step->req == DROP ? SIDR_SOON_MS : SIDR_PATIENT_MS;
+	param.max_cm_retries = 1;
+	param.private_data = data(side, step->req);
+	param.private_data_len = sizeof(side->mine);
+	CALL(side, ib_send_cm_sidr_req(id->cm_id, &param));
+	expect(side, id, step->how == SIDR_NO_ANSWER ? IB_CM_SIDR_REQ_ERROR :
+						       IB_CM_SIDR_REP_RECEIVED);
+	api_destroy(id);
+}
+
 /* Up to the RTU. NULL when the connection does not get there, and is not meant to. */
 static struct api_id *connect(struct side *side, struct attempt *attempt)
 {
@@ -120,6 +145,9 @@ static struct api_id *connect(struct side *side, struct attempt *attempt)
 			CALL(side, ib_prepare_cm_mra(id->cm_id));
 		if (step->rep_again && step->rtu == PASS)
 			wait_again(side, WIRE_REP);
+		/* The second one is counted before the state is looked at. */
+		if (step->fence && !step->notify)
+			ask(side);
 		if (step->mra_rep)
 			wait_mras_sent(side, 2);
 		if (step->how == REP_REJECTED)
@@ -135,6 +163,9 @@ static struct api_id *connect(struct side *side, struct attempt *attempt)
 		CALL(side, ib_send_cm_rtu(id->cm_id, DATA(side, step->rtu)));
 		if (step->rep_again && step->rtu != PASS)
 			wait_again(side, WIRE_REP);
+		/* What tells the passive side that a lost RTU was sent. */
+		if (step->fence && step->notify)
+			ask(side);
 		return id;
 	}
 	api_destroy(id);
@@ -182,29 +213,6 @@ static void disconnect(struct side *side, struct attempt *attempt, struct api_id
 	}
 	if (step->timewait)
 		expect(side, id, IB_CM_TIMEWAIT_EXIT);
-	api_destroy(id);
-}
-
-static void ask(struct side *side)
-{
-	const struct step *step = side->step;
-	struct ib_cm_sidr_req_param param = {};
-	struct attempt attempt;
-	struct api_id *id = api_create(&side->t);
-
-	if (!id)
-		return;
-	prepare(&attempt, step);
-	param.path = &attempt.path;
-	param.sgid_attr = api_device.attr;
-	param.service_id = cpu_to_be64(step->how == SIDR_NO_LISTENER ? NO_SERVICE_ID : SERVICE_ID);
-	param.timeout_ms = step->req == PASS || step->req == TWIN ? SIDR_PATIENT_MS : SIDR_SOON_MS;
-	param.max_cm_retries = 1;
-	param.private_data = data(side, step->req);
-	param.private_data_len = sizeof(side->mine);
-	CALL(side, ib_send_cm_sidr_req(id->cm_id, &param));
-	expect(side, id, step->how == SIDR_NO_ANSWER ? IB_CM_SIDR_REQ_ERROR :
-						       IB_CM_SIDR_REP_RECEIVED);
 	api_destroy(id);
 }
 

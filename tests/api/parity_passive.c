@@ -46,6 +46,31 @@ static void reply(struct side *side, struct api_id *id)
 	CALL(side, ib_send_cm_rep(id->cm_id, &rep));
 }
 
+static void answer(struct side *side, struct api_id *id)
+{
+	struct ib_cm_sidr_rep_param param = {
+		.qp_num = 0x4321,
+		.qkey = 0x1234,
+		.status = side->step->how == SIDR_REJECTED ? IB_SIDR_REJECT : IB_SIDR_SUCCESS,
+		.private_data = data(side, side->step->fence ? PASS : side->step->rep),
+		.private_data_len = sizeof(side->mine),
+	};
+
+	if (side->step->req_again)
+		wait_again(side, WIRE_SIDR_REQ);
+	CALL(side, ib_send_cm_sidr_rep(id->cm_id, &param));
+	api_destroy(id);
+}
+
+/* The active side says how far it is: a DREQ that comes before it has sent an RTU is refused. */
+static void hear_of_it(struct side *side)
+{
+	struct api_id *id = api_wait_child(&side->t, parity_listener);
+
+	if (id && expect(side, id, IB_CM_SIDR_REQ_RECEIVED))
+		answer(side, id);
+}
+
 /* What is left of a connection when it is established, or never will be. */
 static void end(struct side *side, struct api_id *id)
 {
@@ -107,30 +132,18 @@ static void accept(struct side *side, struct api_id *id)
 	reply(side, id);
 	if (step->mra_rep)
 		expect(side, id, IB_CM_MRA_RECEIVED);
+	if (step->fence && !step->notify)
+		hear_of_it(side);
 	if (step->notify) {
 		CALL(side, ib_cm_notify(id->cm_id, IB_EVENT_COMM_EST));
 		expect(side, id, IB_CM_USER_ESTABLISHED);
+		if (step->fence)
+			hear_of_it(side);
 	} else if (step->how != NO_RTU && step->how != REP_REJECTED &&
 		   step->how != DESTROYED_REP_SENT && step->how != DESTROYED_REP_RCVD) {
 		expect(side, id, IB_CM_RTU_RECEIVED);
 	}
 	end(side, id);
-}
-
-static void answer(struct side *side, struct api_id *id)
-{
-	struct ib_cm_sidr_rep_param param = {
-		.qp_num = 0x4321,
-		.qkey = 0x1234,
-		.status = side->step->how == SIDR_REJECTED ? IB_SIDR_REJECT : IB_SIDR_SUCCESS,
-		.private_data = data(side, side->step->rep),
-		.private_data_len = sizeof(side->mine),
-	};
-
-	if (side->step->req_again)
-		wait_again(side, WIRE_SIDR_REQ);
-	CALL(side, ib_send_cm_sidr_rep(id->cm_id, &param));
-	api_destroy(id);
 }
 
 void run_passive(struct side *side)

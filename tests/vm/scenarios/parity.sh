@@ -4,7 +4,6 @@
 # modules: test c
 # cpus: 1
 # timeout: 150
-# manual: yes
 
 . /vm/lib.sh
 
