@@ -52,6 +52,7 @@ extern const struct api_suite api_suite_listen;
 extern const struct api_suite api_suite_qp_attr;
 extern const struct api_suite api_suite_order;
 extern const struct api_suite api_suite_handlers;
+extern const struct api_suite api_suite_refused;
 extern const struct api_suite api_suite_data;
 extern const struct api_suite api_suite_destroy;
 extern const struct api_suite api_suite_junk;

@@ -36,6 +36,7 @@ static const struct api_suite * const suites[] = {
 	&api_suite_qp_attr,
 	&api_suite_order,
 	&api_suite_handlers,
+	&api_suite_refused,
 	&api_suite_data,
 	&api_suite_destroy,
 	&api_suite_junk,

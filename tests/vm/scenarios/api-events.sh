@@ -6,5 +6,5 @@
 . /vm/api/api.sh
 
 load_api
-run_api order handlers destroy data stale
+run_api order handlers refused destroy data stale
 unload_api
