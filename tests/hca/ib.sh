@@ -106,7 +106,7 @@ next_qpn() {
 # of_port N CMD...: with the counters of that port
 of_port() {
 	local PORT=$HCA/ports/$1 RUN=$RUN/port$1
-	mkdir -p $RUN
+	[ -d $RUN ] || mkdir -p $RUN
 	shift
 	"$@"
 }
