@@ -6,7 +6,7 @@ CM ?= rust
 KERNEL ?= stock
 SEEDS ?= 20000
 MINUTES ?= 10
-export ONLY CM KERNEL SERIES CLIPPY KDIR V
+export ONLY CM KERNEL NO_DEBUG SERIES CLIPPY KDIR V
 
 .PHONY: build demo test test-all test-dkms bench sim fuzz mutants check docs cmstat deb
 .PHONY: install uninstall clean clean-cache help
@@ -17,10 +17,10 @@ build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel, SERI
 demo: build ## boots a guest with the module under rdma_cm and shows it at work
 	@scripts/demo
 
-test: ## host tests and guest scenarios (ONLY='rping*' picks scenarios, CM=c: C module, KERNEL=debug: debug kernel)
+test: ## host tests and guest scenarios (ONLY='rping*' picks scenarios, CM=c: C module, KERNEL=debug or NO_DEBUG=1)
 	@scripts/test
 
-test-all: ## the scenarios on both modules, the long ones too
+test-all: ## all scenarios, on both modules and on both kernels, the long ones too
 	@LONG=1 scripts/test both
 
 bench: build ## compares connection rate and memory with the C module

@@ -28,6 +28,7 @@ def arguments():
     parser.add_argument("--module", choices=["rust", "c"], default="rust")
     parser.add_argument("--jobs", type=int, default=2, help="guests at the same time")
     parser.add_argument("--long", action="store_true", help="the long scenarios too")
+    parser.add_argument("--selection", action="store_true", help="only those with 'debug: yes'")
     parser.add_argument("--retry", action="store_true", help="run once more what fails once")
     parser.add_argument("--result", help="file for 'passed failed skipped'")
     parser.add_argument("--shell", action="store_true", help="a guest with a shell instead")
@@ -208,6 +209,8 @@ def main():
     chosen = scenarios.select(source, options.patterns, options.long)
     if not options.patterns:
         chosen = [each for each in chosen if each.kernel in ("", options.kernel)]
+    if options.selection:
+        chosen = [each for each in chosen if each.debug]
     if not chosen and not options.shell:
         sys.exit(f"no scenario in tests/vm/scenarios matches {' '.join(options.patterns)}")
     pace.choose(options.kernel)
@@ -228,7 +231,9 @@ def main():
             build_id = image.build_ids[options.module]
             print(f"# module under test: {options.module}, build id {build_id}")
             print(f"# kernel: {options.kernel}", flush=True)
-        runner = Runner(image, folder, options.module, options.kernel, options.transcript, options.retry)
+        runner = Runner(
+            image, folder, options.module, options.kernel, options.transcript, options.retry
+        )
         runner.run_all(chosen, options.jobs)
     finally:
         image.remove()

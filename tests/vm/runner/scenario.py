@@ -8,7 +8,8 @@ import re
 import sys
 
 HEADER = re.compile(
-    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|foreign): *(.*?) *$"
+    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|debug|foreign):"
+    r" *(.*?) *$"
 )
 DEFAULTS = {
     "title": "",
@@ -21,6 +22,7 @@ DEFAULTS = {
     "modules": "",  # of the guests in turn: "test", "c" or "rust"; test is the one under test
     "only": "",  # rust or c: for one module only
     "kernel": "",  # debug: only on that one
+    "debug": "no",  # yes: make test runs it on the debug kernel, too
     "memory": "2048",  # MiB; the debug kernel gets more
     # A known fault of kernel code that is not ours, as a regular expression. When it is the first
     # thing that the kernel complains of, the scenario may run once more.
@@ -41,6 +43,7 @@ class Scenario:
     modules: list
     only: str
     kernel: str
+    debug: bool
     memory: int
     foreign: str
 
@@ -92,6 +95,7 @@ def parse(path):
         modules=modules,
         only=fields["only"],
         kernel=fields["kernel"],
+        debug=fields["debug"] == "yes",
         memory=int(fields["memory"]),
         foreign=fields["foreign"],
     )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: the errno of every symbol, in every state and for every bad parameter
 # timeout: 240
+# debug: yes
 
 . /vm/lib.sh
 . /vm/api/api.sh

@@ -2,6 +2,7 @@
 # title: SIGKILL of an rping client, then of a server, in the middle of traffic
 # cpus: 1
 # timeout: 90
+# debug: yes
 
 . /vm/lib.sh
 . /vm/crash.sh

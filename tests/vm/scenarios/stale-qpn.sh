@@ -2,6 +2,7 @@
 # title: connections that are stale because their peer uses its QPN again, in each state
 # cpus: 1
 # timeout: 150
+# debug: yes
 
 . /vm/lib.sh
 
