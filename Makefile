@@ -20,7 +20,7 @@ demo: build ## boots a guest with the module under rdma_cm and shows it at work
 test: ## host tests and guest scenarios (ONLY='rping*' picks scenarios, CM=c: C module, KERNEL=debug or NO_DEBUG=1)
 	@scripts/test
 
-test-all: ## all scenarios, on both modules and on both kernels, the long ones too
+test-all: ## all scenarios, the long ones too, also on the C module and on the debug kernel
 	@LONG=1 scripts/test both
 
 bench: build ## compares connection rate and memory with the C module

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: events: their order, their contents, what handlers may do, the end in each state
 # timeout: 240
-# debug: yes
 
 . /vm/lib.sh
 . /vm/api/api.sh
