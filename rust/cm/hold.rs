@@ -65,7 +65,7 @@ impl TeardownObserver for Holder {
     }
 
     fn qp_destroying(&self, destroyed: &DestroyedQp<'_>) {
-        if params::hold_max_ms() == 0 {
+        if destroyed.is_removal() || params::hold_max_ms() == 0 {
             return;
         }
         let mut held = Held::new();
@@ -204,6 +204,7 @@ impl Held {
 
     /// Lets go of what is left: those queue pairs are destroyed before their time.
     fn settle(&self, end: HoldEnd) {
+        let mut stopped = 0_u32;
         for id in &self.0 {
             let described = Described::of(id);
             let mut inner = id.lock();
@@ -213,8 +214,9 @@ impl Held {
             drop(inner);
             if expired {
                 hide(id);
-                // Where device or module go, everybody knows why.
-                if end != HoldEnd::Stopped {
+                if end == HoldEnd::Stopped {
+                    stopped = stopped.wrapping_add(1);
+                } else {
                     report_given_up(&described);
                 }
                 trace::hold_expired(id.public.raw(), qpn);
@@ -222,6 +224,14 @@ impl Held {
             } else {
                 released(id);
             }
+        }
+        if stopped != 0 {
+            // Somebody wanted it so: one line for all of them.
+            warn_ratelimited!(
+                "{} queue pairs destroyed before TimeWait has ended: the device or this module \
+                 goes, holds were turned off, or a kernel thread closed their file\n",
+                stopped
+            );
         }
     }
 }

@@ -63,6 +63,12 @@ impl UserQp {
         unsafe { IbDevice::from_ptr((*self.0.get()).device) }
     }
 
+    /// What uverbs knows it by.
+    pub(super) fn uobject(&self) -> *mut bindings::ib_uobject {
+        // SAFETY: Valid; never changes. Every object of uverbs begins with a `struct ib_uobject`.
+        unsafe { (*self.0.get()).uobject.cast() }
+    }
+
     /// The number.
     pub(crate) fn qp_num(&self) -> u32 {
         // SAFETY: Valid; never changes.

@@ -69,7 +69,7 @@ pub(crate) trait TeardownObserver: Send + Sync + 'static {
 /// A condition for holding up a teardown, and the wait.
 struct Hold<'a> {
     hook: &'a Hook,
-    file: Option<&'a ClosingFile<'a>>,
+    file: UverbsFile<'a>,
 }
 
 /// The longest time in ms that a hold does not notice that a device is being removed: uverbs
@@ -89,9 +89,7 @@ pub(crate) enum HoldEnd {
 
 impl Hold<'_> {
     fn must_stop(&self) -> bool {
-        self.hook.closing.load(Acquire) != 0
-            || params::hold_max_ms() == 0
-            || self.file.is_some_and(ClosingFile::is_removal)
+        self.hook.closing.load(Acquire) != 0 || params::hold_max_ms() == 0 || self.file.is_removal()
     }
 
     fn wait(&self, timeout_ms: u32, mut done: impl FnMut() -> bool) -> HoldEnd {
@@ -128,9 +126,27 @@ fn in_kernel_thread() -> bool {
     unsafe { (*Task::current_raw()).flags & bindings::PF_KTHREAD != 0 }
 }
 
+/// What a process has of a device.
+#[derive(Clone, Copy)]
+struct UverbsFile<'a>(&'a Opaque<bindings::ib_uverbs_file>);
+
+impl UverbsFile<'_> {
+    /// Whether its device is being removed: uverbs takes the file off its list before it destroys
+    /// anything.
+    fn is_removal(self) -> bool {
+        // SAFETY: The file is valid. The list head is changed by others under a lock of uverbs,
+        // but a word of it can be read at any time.
+        unsafe {
+            let list = &raw mut (*self.0.get()).list;
+            let next = Atomic::<*mut bindings::list_head>::from_ptr(&raw mut (*list).next);
+            core::ptr::eq(next.load(Acquire), list)
+        }
+    }
+}
+
 /// A uverbs file in teardown. uverbs holds its `hw_destroy_rwsem` for writing.
 pub(crate) struct ClosingFile<'a> {
-    file: &'a Opaque<bindings::ib_uverbs_file>,
+    file: UverbsFile<'a>,
     hook: &'a Hook,
 }
 
@@ -142,19 +158,13 @@ impl ClosingFile<'_> {
 
     /// Whether this is because the device goes, and not because the process closed the file.
     pub(crate) fn is_removal(&self) -> bool {
-        // SAFETY: The file is valid. The list head is changed by others under a lock of uverbs,
-        // but a word of it can be read at any time.
-        unsafe {
-            let list = &raw mut (*self.file.get()).list;
-            let next = Atomic::<*mut bindings::list_head>::from_ptr(&raw mut (*list).next);
-            core::ptr::eq(next.load(Acquire), list)
-        }
+        self.file.is_removal()
     }
 
     /// Calls `each` for the queue pairs of the file that are the process's own. It may sleep.
     pub(crate) fn for_each_qp(&self, mut each: impl FnMut(&UserQp)) {
         // SAFETY: Valid for the call, and the semaphore, held for writing, keeps the list.
-        let head = unsafe { &raw mut (*self.file.get()).uobjects };
+        let head = unsafe { &raw mut (*self.file.0.get()).uobjects };
         // SAFETY: As above.
         let mut entry = unsafe { (*head).next };
         while !core::ptr::eq(entry, head) {
@@ -182,7 +192,7 @@ impl ClosingFile<'_> {
     pub(crate) fn hold(&self, timeout_ms: u32, done: impl FnMut() -> bool) -> HoldEnd {
         let hold = Hold {
             hook: self.hook,
-            file: Some(self),
+            file: self.file,
         };
         hold.wait(timeout_ms, done)
     }
@@ -192,15 +202,21 @@ impl ClosingFile<'_> {
 pub(crate) struct DestroyedQp<'a> {
     /// The queue pair.
     pub(crate) qp: &'a UserQp,
+    file: UverbsFile<'a>,
     hook: &'a Hook,
 }
 
 impl DestroyedQp<'_> {
+    /// Whether this is because the device goes, and not because the process destroys it.
+    pub(crate) fn is_removal(&self) -> bool {
+        self.file.is_removal()
+    }
+
     /// As [`ClosingFile::hold`].
     pub(crate) fn hold(&self, timeout_ms: u32, done: impl FnMut() -> bool) -> HoldEnd {
         let hold = Hold {
             hook: self.hook,
-            file: None,
+            file: self.file,
         };
         hold.wait(timeout_ms, done)
     }
@@ -323,7 +339,7 @@ unsafe extern "C" fn ufile_hw_cleanup(file: *mut bindings::ib_uverbs_file) {
     if let Some(observer) = call.0.observer.enter() {
         observer.file_closing(&ClosingFile {
             // SAFETY: The file is valid during the call; the type is transparent.
-            file: unsafe { &*file.cast() },
+            file: UverbsFile(unsafe { &*file.cast() }),
             hook: &call.0,
         });
     }
@@ -349,7 +365,14 @@ unsafe extern "C" fn destroy_qp(qp: *mut bindings::ib_qp, udata: *mut bindings::
     // SAFETY: Not destroyed before the operation that was saved is called.
     if let Some(qp) = unsafe { UserQp::from_ptr(qp) } {
         if let Some(observer) = call.0.observer.enter() {
-            observer.qp_destroying(&DestroyedQp { qp, hook: &call.0 });
+            // SAFETY: Whoever destroys an object of a file holds a reference on the file, which
+            // stays the same; the type is transparent.
+            let file = UverbsFile(unsafe { &*(*qp.uobject()).ufile.cast() });
+            observer.qp_destroying(&DestroyedQp {
+                qp,
+                file,
+                hook: &call.0,
+            });
         }
     }
     let theirs = call.0.destroy.theirs;
