@@ -40,13 +40,24 @@ stop server
 [ $MODULE_KIND = c ] || assert_eq "the hold was given up and counted" \
 	"expired $expired broken $broken" "expired 1 broken 0"
 
-setup_rxe
-background server /vm/tools/hold_peer serve $SELF 7300 answer
-wait_for 30 listening 7300 || bail "hold_peer does not listen"
-victim many /vm/tools/hold_peer client $SELF 7300 many 100
-taken=$(stat holds_taken)
-LIMIT_MS=15000
-removed "100 live processes"
-assert_eq "holds taken by the removal" "$(stat holds_taken)" "$taken"
-stop many
-stop server
+# live TEXT: the device goes, and with it the QPs of 100 processes that live.
+live() {
+	local taken
+	setup_rxe
+	background server /vm/tools/hold_peer serve $SELF 7300 answer
+	wait_for 30 listening 7300 || bail "hold_peer does not listen"
+	victim many /vm/tools/hold_peer client $SELF 7300 many 100
+	taken=$(stat holds_taken)
+	LIMIT_MS=15000
+	removed "$1"
+	assert_eq "$1: holds taken by the removal" "$(stat holds_taken)" "$taken"
+	stop many
+	stop server
+}
+
+live "100 live processes"
+if [ $MODULE_KIND = rust ]; then
+	check "everything unloads" unload_stack
+	load_stack hold_explicit=1
+	live "100 live processes, hold_explicit=1"
+fi
