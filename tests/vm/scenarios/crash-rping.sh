@@ -24,6 +24,14 @@ round() {
 	stop server
 	stop client
 	expect_kept "QP of the $1" 1
+	[ $MODULE_KIND = c ] || assert_eq "icm_hold, icm_timewait_exit, icm_release of that QP" \
+		"$(events_of "$(sed -n 's/.* icm_hold: .* qpn=\([0-9]*\) .*/\1/p' $RUN/trace)")" \
+		"icm_hold icm_timewait_exit icm_release "
+}
+
+# events_of QPN: those of the hold, in their order.
+events_of() {
+	grep " qpn=$1 state" $RUN/trace | grep -Eo 'icm_[a-z_]*' | tr '\n' ' '
 }
 
 busy() {

@@ -6,6 +6,7 @@
  *		answer	accepts all, answers a disconnect
  *		mute	accepts all, answers nothing after that
  *		ignore	accepts nothing
+ *		prepare	accepts nothing, but makes a QP
  *	hold_peer client ADDRESS PORT MODE [COUNT [ACK-TIMEOUT]]
  *		stay	makes COUNT connections
  *		exit	makes COUNT connections and ends without a word
@@ -175,7 +176,7 @@ static void serve(struct sockaddr_in *at, const char *mode)
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST && strcmp(mode, "ignore")) {
 			create_qp(id);
 			/* The peer may be gone by now. */
-			if (rdma_accept(id, &param))
+			if (strcmp(mode, "prepare") && rdma_accept(id, &param))
 				printf("not accepted: %s\n", strerror(errno));
 		}
 		if (type == RDMA_CM_EVENT_DISCONNECTED && !strcmp(mode, "answer"))

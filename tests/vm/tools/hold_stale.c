@@ -6,7 +6,9 @@
  *
  * Both ends are here, without QPs: the QPNs are invented. For each state of the old connection the
  * newcomer has to be refused once, with the old one ended, and accepted then; for the C module
- * what it does instead is what is expected. Prints "ok TEXT" and "not ok TEXT".
+ * what it does instead is what is expected. rdma_cm asks for time by itself as soon as its user is
+ * told of a REQ or a REP, so REQ_RCVD and REP_RCVD are MRA_REQ_SENT and MRA_REP_SENT here.
+ * Prints "ok TEXT" and "not ok TEXT".
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -247,9 +249,9 @@ static void ended_by_reject(const char *state, struct end *end, const char *who)
 	result(refused(end), state, text);
 }
 
-static void stale_req_rcvd(void)
+static void stale_mra_req_sent(void)
 {
-	const char *state = "REQ_RCVD";
+	const char *state = "MRA_REQ_SENT";
 	uint32_t qpn = next_qpn++;
 	struct end *old = request(qpn), *stale = passive();
 
@@ -368,7 +370,7 @@ static void stale_dreq_rcvd(void)
 /* A REP that names a QPN which another connection knows as its peer's. */
 static void stale_by_rep(bool established)
 {
-	const char *state = established ? "REP, ESTABLISHED" : "REP, REP_RCVD";
+	const char *state = established ? "REP, ESTABLISHED" : "REP, MRA_REP_SENT";
 	uint32_t qpn = next_qpn++;
 	struct end *stale = request(next_qpn++), *other = passive(), *connecting, *second;
 
@@ -429,7 +431,7 @@ int main(int argc, char **argv)
 	if (rdma_bind_addr(listener->id, (struct sockaddr *)&address) ||
 	    rdma_listen(listener->id, 64))
 		die("cannot listen");
-	stale_req_rcvd();
+	stale_mra_req_sent();
 	stale_rep_sent();
 	stale_established();
 	stale_dreq_sent();
