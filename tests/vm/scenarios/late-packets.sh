@@ -71,6 +71,9 @@ note "ready again $(((${EPOCHREALTIME/./} - start) / 1000)) ms after the process
 until=$(($(date +%s%3N) + 2 * DELAY_MS))
 wait_for 10 eval '[ $(date +%s%3N) -gt '$until' ]'
 count=$(strays)
+for name in duplicate_request out_of_seq_request rcvd_seq_err; do
+	note "$name $(cat $PORT/hw_counters/$name)"
+done
 if [ $MODULE_KIND = c ]; then
 	# Those before the PSN that the new QP expects are counted one by one; of those after it the
 	# first one stands for all.

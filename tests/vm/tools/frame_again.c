@@ -4,8 +4,9 @@
  *
  *	frame_again keep INTERFACE ATTRIBUTE FILE
  *		keeps the next one of that kind (16 is a REQ) that leaves by the interface
- *	frame_again send INTERFACE FILE DELAY-MS
- *		sends it after that time
+ *	frame_again send INTERFACE FILE ATTRIBUTE DELAY-MS
+ *		waits until a frame with that attribute comes in, and sends the one that was kept
+ *		after that time
  *
  * The check sum over the frame stays valid, and the queue pair of the connection manager does not
  * look at the sequence number: to the peer it is a packet that took a long way.
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FRAME_MAX	2048
@@ -67,43 +69,63 @@ static int is_wanted(const unsigned char *frame, ssize_t length, unsigned int at
 	       two_bytes(frame, ATTRIBUTE_AT) == attribute;
 }
 
-static int keep(int from, unsigned int attribute, const char *path)
+/* The next frame with that attribute, on its way out or in. */
+static ssize_t next_frame(int from, unsigned char *frame, unsigned int attribute, int outgoing)
 {
-	unsigned char frame[FRAME_MAX];
 	struct sockaddr_ll source;
 	socklen_t size;
 	ssize_t length;
-	FILE *file;
 
 	puts("ready");
 	fflush(stdout);
 	do {
 		size = sizeof(source);
-		length = recvfrom(from, frame, sizeof(frame), 0, (struct sockaddr *)&source, &size);
+		length = recvfrom(from, frame, FRAME_MAX, 0, (struct sockaddr *)&source, &size);
 		if (length < 0)
 			die("recvfrom");
-	} while (source.sll_pkttype != PACKET_OUTGOING || !is_wanted(frame, length, attribute));
+	} while ((source.sll_pkttype == PACKET_OUTGOING) != outgoing ||
+		 !is_wanted(frame, length, attribute));
+	return length;
+}
 
-	file = fopen(path, "w");
+static int keep(int from, unsigned int attribute, const char *path)
+{
+	unsigned char frame[FRAME_MAX];
+	ssize_t length = next_frame(from, frame, attribute, 1);
+	FILE *file = fopen(path, "w");
+
 	if (!file || fwrite(frame, 1, length, file) != (size_t)length || fclose(file))
 		die(path);
 	printf("kept %zd bytes\n", length);
 	return 0;
 }
 
-static int send_again(int to, const char *path, unsigned int delay_ms)
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int send_again(int by, const char *path, unsigned int attribute, unsigned int delay_ms)
 {
 	unsigned char frame[FRAME_MAX];
-	FILE *file = fopen(path, "r");
 	size_t length;
+	long start;
+	FILE *file;
 
+	next_frame(by, frame, attribute, 0);
+	start = now_ms();
+	/* The delay is what the network is said to have taken. */
+	usleep(delay_ms * 1000);
+	file = fopen(path, "r");
 	if (!file)
 		die(path);
 	length = fread(frame, 1, sizeof(frame), file);
-	/* The delay is what the network is said to have taken. */
-	usleep(delay_ms * 1000);
-	if (!length || send(to, frame, length, 0) != (ssize_t)length)
+	if (!length || send(by, frame, length, 0) != (ssize_t)length)
 		die("send");
+	printf("sent after %ld\n", now_ms() - start);
 	return 0;
 }
 
@@ -111,8 +133,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 5 && !strcmp(argv[1], "keep"))
 		return keep(open_interface(argv[2]), atoi(argv[3]), argv[4]);
-	if (argc == 5 && !strcmp(argv[1], "send"))
-		return send_again(open_interface(argv[2]), argv[3], atoi(argv[4]));
+	if (argc == 6 && !strcmp(argv[1], "send"))
+		return send_again(open_interface(argv[2]), argv[3], atoi(argv[4]), atoi(argv[5]));
 	fprintf(stderr, "usage: frame_again keep|send INTERFACE ...\n");
 	return 2;
 }
