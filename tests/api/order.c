@@ -231,7 +231,17 @@ static void mra_of_rep(struct api_test *t)
 	event_in(t, conn.passive, IB_CM_RTU_RECEIVED, IB_CM_ESTABLISHED);
 }
 
-/* Both ask at the same time: each gets the other's DREQ or a DREP, and one TIMEWAIT_EXIT. */
+static int answer_dreq(struct api_id *id, const struct ib_cm_event *event)
+{
+	if (event->event == IB_CM_DREQ_RECEIVED)
+		ib_send_cm_drep(id->cm_id, NULL, 0);
+	return 0;
+}
+
+/*
+ * Both ask at the same time: each gets the other's DREQ or a DREP, and one TIMEWAIT_EXIT. Where the
+ * first DREQ is quicker than the second call it is a question like any other, and answered at once.
+ */
 static void crossing_dreqs(struct api_test *t)
 {
 	struct api_id *ends[2];
@@ -244,18 +254,17 @@ static void crossing_dreqs(struct api_test *t)
 		return;
 	ends[0] = conn.active;
 	ends[1] = conn.passive;
+	conn.active->hook = answer_dreq;
+	conn.passive->hook = answer_dreq;
 	for (i = 0; i < 2; i++) {
 		ret = ib_send_cm_dreq(ends[i]->cm_id, NULL, 0);
 		api_check(t, !ret || ret == -EINVAL, "ib_send_cm_dreq: %d", ret);
 	}
 	for (i = 0; i < 2; i++) {
-		/* Answered as a consumer does, where it is a question. */
 		while ((event = api_wait_ms(ends[i], API_WAIT_MS))) {
 			if (event->event.event == IB_CM_TIMEWAIT_EXIT)
 				break;
-			if (event->event.event == IB_CM_DREQ_RECEIVED)
-				ib_send_cm_drep(ends[i]->cm_id, NULL, 0);
-			else
+			if (event->event.event != IB_CM_DREQ_RECEIVED)
 				api_check(t, event->event.event == IB_CM_DREP_RECEIVED, "got %s",
 					  api_event_name(event->event.event));
 		}

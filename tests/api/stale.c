@@ -7,7 +7,7 @@
 
 #include <linux/delay.h>
 
-#include "api.h"
+#include "wire.h"
 
 #define MAX_TRIES	100
 
@@ -178,8 +178,39 @@ static void stale_rep(struct api_test *t)
 	api_wait(t, conn.active, IB_CM_TIMEWAIT_EXIT);
 }
 
+static long dreqs(enum wire_group group)
+{
+	return wire_counter(&api_device, group, WIRE_DREQ);
+}
+
+/* The DREQ of a stale connection is repeated as often as the REQ of that one has allowed. */
+static void unanswered(struct api_test *t)
+{
+	const unsigned int retries = 3;
+	struct api_conn conn;
+	long sent, repeated;
+
+	api_conn_init(&conn, API_LIFE_TIME);
+	conn.req.max_cm_retries = retries;
+	/* 64 ms each */
+	conn.req.local_cm_response_timeout = 14;
+	if (!api_connect(t, &conn))
+		return;
+	sent = dreqs(WIRE_TX);
+	repeated = dreqs(WIRE_TX_RETRIES);
+	api_eq(t, try_request(t, conn.req.qp_num), IB_CM_REJ_STALE_CONN,
+	       "reason for the newcomer");
+	api_wait(t, conn.active, IB_CM_DREQ_RECEIVED);
+	api_wait(t, conn.passive, IB_CM_DREQ_ERROR);
+	api_wait(t, conn.passive, IB_CM_TIMEWAIT_EXIT);
+	api_eq(t, dreqs(WIRE_TX) - sent, retries + 1, "DREQs");
+	api_eq(t, dreqs(WIRE_TX_RETRIES) - repeated, retries, "repeated DREQs");
+	api_eq(t, try_request(t, conn.req.qp_num), 0, "reason for the newcomer afterwards");
+}
+
 static const struct api_case cases[] = {
 	{ "a REQ, in each state", each_state },
+	{ "a REQ, and nobody answers the DREQ", unanswered },
 	{ "a REP", stale_rep },
 };
 
