@@ -23,7 +23,7 @@ test: ## host tests and guest scenarios (ONLY='rping*' picks scenarios, CM=c: C 
 test-all: ## all scenarios, the long ones too, also on the C module and on the debug kernel
 	@LONG=1 scripts/test both
 
-bench: build ## compares connection rate and memory with the C module
+bench: build ## compares speed and memory with the C module (QUICK=1: a short look, SCALE=1: 100,000 connections)
 	@scripts/bench
 
 sim: ## simulates whole hosts, a world for each seed (SEEDS=20000)

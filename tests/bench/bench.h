@@ -66,6 +66,7 @@ struct bench_conn {
 	struct llist_node done;
 	u64 started;
 	u64 ending;
+	u32 active_qpn;
 	unsigned int index;
 	unsigned int generation;
 	atomic_t finished;		/* this step; it is on the list of done ones, or was */
@@ -108,6 +109,9 @@ int bench_keep(const struct bench_args *args);
 /* These two end what was kept; of the arguments they use in_flight. */
 int bench_disconnect(const struct bench_args *args);
 int bench_drop(const struct bench_args *args);
+
+/* flood.c */
+int bench_flood(const struct bench_args *args);
 
 /* --- one connection (conn.c) --- */
 

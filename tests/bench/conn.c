@@ -238,6 +238,7 @@ int bench_conn_start(struct bench_conn *conn)
 	int ret;
 
 	WRITE_ONCE(conn->generation, token.generation);
+	conn->active_qpn = req.qp_num;
 	atomic_set(&conn->finished, 0);
 	conn->started = ktime_get_ns();
 	cm_id = ib_create_cm_id(run->dev.ib_device, active_handler, conn);

@@ -10,6 +10,7 @@
  *	keep		connections are made and kept
  *	disconnect	the kept ones are disconnected, then destroyed in TimeWait
  *	drop		the kept ones are destroyed as they are
+ *	flood		the REQ of one connection is sent count times
  */
 
 #include <linux/debugfs.h>
@@ -63,6 +64,7 @@ static const struct {
 	{ "keep", bench_keep },
 	{ "disconnect", bench_disconnect },
 	{ "drop", bench_drop },
+	{ "flood", bench_flood },
 };
 
 static DEFINE_MUTEX(run_lock);
