@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The figures of a run: one line "ROUND KIND CASE NAME NUMBER" each, and "# KEY: TEXT"."""
+"""The figures of a run: lines "ROUND KIND CASE NAME NUMBER NAME NUMBER...", and "# KEY: TEXT"."""
 
 import random
 import statistics
@@ -12,15 +12,15 @@ class Figures:
     def __init__(self, lines):
         self.facts = {}
         self.values = {}  # (case, name) -> kind -> numbers in the order of the rounds
-        self.remarks = []
         rounds = {}
         for line in lines:
             if line.startswith("# "):
                 key, _, text = line[2:].strip().partition(": ")
                 self.facts[key] = text
             elif line.strip():
-                number, kind, case, name, value = line.split()
-                rounds.setdefault((case, kind, int(number)), {})[name] = float(value)
+                number, kind, case, *pairs = line.split()
+                figures = rounds.setdefault((case, kind, int(number)), {})
+                figures.update(zip(pairs[::2], map(float, pairs[1::2])))
         for (case, kind, _), figures in sorted(rounds.items()):
             derive(figures)
             for name, value in figures.items():
