@@ -39,7 +39,6 @@ ROWS = [
     rate("16 in flight beside 10,000 kept", "beside10000"),
     rate("16 in flight beside 100,000 kept", "beside100000"),
     rate("16 in flight, 10,000 listeners", "listeners"),
-    rate("repeated REQs of one connection", "flood", "Messages per second"),
     Row("Time to connect", "1 in flight, p50", "flight1", "connect_p50"),
     Row("Time to connect", "1 in flight, p99", "flight1", "connect_p99"),
     Row("Time to connect", "16 in flight, p50", "flight16", "connect_p50"),
