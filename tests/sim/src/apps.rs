@@ -12,6 +12,7 @@ use crate::fx::Place;
 use crate::fx::Time;
 use crate::fx::Uid;
 use crate::qp::Data;
+use crate::rules::Rule;
 use crate::say;
 use crate::seen::Mark;
 use crate::world::lid;
@@ -411,8 +412,8 @@ impl World {
         if let Event::Arrival(arrival) = &event {
             if let Some(listener) = arrival.listener {
                 let Some(conn) = self.hosts[host].conns.get(&listener) else {
-                    self.fx
-                        .broken(format!("{uid} comes for {listener}, which is destroyed"));
+                    let what = format!("{uid} comes for {listener}");
+                    self.fx.broken(Rule::ListenersWaited, what);
                     return;
                 };
                 let (pid, dev) = (conn.pid, conn.dev);
@@ -420,8 +421,8 @@ impl World {
             }
         }
         let Some(conn) = self.hosts[host].conns.get_mut(&uid) else {
-            self.fx
-                .broken(format!("{uid} gets {kind:?} and has no consumer"));
+            let what = format!("{uid} gets {kind:?} and has no consumer");
+            self.fx.broken(Rule::NoEventAfterDestroy, what);
             return;
         };
         conn.event = Some(event.clone());

@@ -25,6 +25,7 @@ use crate::fx::Lid;
 use crate::fx::Uid;
 use crate::mad::Options;
 use crate::note::tid_of;
+use crate::rules::Rule;
 use crate::seen::Mark;
 
 /// Why a call fails.
@@ -372,10 +373,8 @@ impl Cm {
         if self.services.get(&key) == Some(&uid) {
             self.services.remove(&key);
         } else {
-            fx.broken(format!(
-                "host {}: listener {uid} is not in its index",
-                self.host
-            ));
+            let what = format!("host {}: listener {uid} is not in its index", self.host);
+            fx.broken(Rule::KeysUnique, what);
         }
     }
 
@@ -467,10 +466,8 @@ impl Cm {
             id.local_qpn = Slot::None;
             let key = (id.dev, id.conn.local_qpn, id.conn.local_id);
             if self.local_qpns.remove(&key) != Some(uid) {
-                fx.broken(format!(
-                    "host {}: id {uid} has lost its queue pair",
-                    self.host
-                ));
+                let what = format!("host {}: id {uid} has lost its queue pair", self.host);
+                fx.broken(Rule::KeysUnique, what);
             }
         }
         self.reap(uid);

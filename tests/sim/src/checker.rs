@@ -13,6 +13,7 @@ use crate::cm::Event;
 use crate::fx::Fx;
 use crate::fx::Time;
 use crate::fx::Uid;
+use crate::rules::Rule;
 
 /// What a consumer is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,17 @@ impl Kind {
                 Report::Message => Kind::Other,
             },
         }
+    }
+}
+
+impl Kind {
+    /// Whether it ends a connection, or the attempt to make one.
+    fn is_terminal(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            Rej(_) | Drep | ReqError | RepError | DreqError | SidrRep | SidrError
+        )
     }
 }
 
@@ -195,9 +207,8 @@ impl Checker {
             let remembers = life.is_some_and(|life| life.remembers(fx.now, timewait));
             // One that was made earlier may be reported later.
             if *known < uid && remembers && !unaware(*known) {
-                fx.broken(format!(
-                    "{uid} is made by a duplicate of the REQ of {known}"
-                ));
+                let what = format!("{uid} is made by a duplicate of the REQ of {known}");
+                fx.broken(Rule::LateReqsKnown, what);
             }
         }
         earlier.push(uid);
@@ -225,9 +236,28 @@ impl Checker {
         })
     }
 
-    /// What is known of an identifier, for whoever compares states.
+    /// What is known of an identifier and can still matter, for whoever compares states.
     pub fn known(&self, uid: Uid) -> impl core::hash::Hash {
-        self.lives.get(&uid).copied()
+        self.lives.get(&uid).map(|life| match life.destroyed {
+            true => Life {
+                destroyed: true,
+                ..Life::default()
+            },
+            false => Life {
+                events: life.events.min(1),
+                ..*life
+            },
+        })
+    }
+
+    /// Whether all identifiers of which something is known are such.
+    pub fn all(&self, are: impl Fn(Uid) -> bool) -> bool {
+        self.lives.keys().all(|uid| are(*uid))
+    }
+
+    /// Forgets all identifiers but such.
+    pub fn retain(&mut self, are: impl Fn(Uid) -> bool) {
+        self.lives.retain(|uid, _| are(*uid));
     }
 
     /// An event is delivered.
@@ -235,8 +265,8 @@ impl Checker {
         let kind = Kind::of(event);
         let timewait = self.timewait;
         let life = self.life(uid);
-        if let Some(what) = life.take(kind, cause(event), fx.now, timewait) {
-            fx.broken(format!("id {uid} gets {kind:?}: {what}"));
+        if let Some((rule, what)) = life.take(kind, cause(event), fx.now, timewait) {
+            fx.broken(rule, format!("id {uid} gets {kind:?}: {what}"));
         }
     }
 }
@@ -256,37 +286,50 @@ impl Life {
         attempt.rep_sent && !ended && now < began + timewait
     }
 
-    /// Takes an event; returns what is wrong about it.
-    fn take(&mut self, kind: Kind, cause: Time, now: Time, timewait: Time) -> Option<&'static str> {
+    /// Takes an event; returns the rule that it breaks, and how.
+    fn take(
+        &mut self,
+        kind: Kind,
+        cause: Time,
+        now: Time,
+        timewait: Time,
+    ) -> Option<(Rule, &'static str)> {
+        use Rule::*;
+
         self.events += 1;
         if self.destroyed || self.returned {
-            return Some("it has been destroyed");
+            return Some((NoEventAfterDestroy, "it has been destroyed"));
         }
         let first = self.events == 1 && !self.attempt.req_sent;
         let attempt = &mut self.attempt;
         if attempt.exited {
-            return Some("TIMEWAIT_EXIT was the last event");
+            return Some((OneTimewaitExit, "TIMEWAIT_EXIT was the last event"));
+        }
+        if attempt.ended && kind.is_terminal() {
+            return Some((OneTerminalEvent, "it has ended before"));
         }
         if attempt.ended && kind != Kind::Exit {
-            return Some("only TIMEWAIT_EXIT may follow the end");
+            return Some((OnlyExitAfterEnd, "it has ended before"));
         }
         let connected = attempt.rep_sent || attempt.rep_received;
         match kind {
-            Kind::Req | Kind::SidrReq if !first => return Some("it is not the first event"),
+            Kind::Req | Kind::SidrReq if !first => {
+                return Some((EventsInTurn, "it is not the first event"))
+            }
             Kind::Rep => {
                 if !attempt.req_sent || attempt.rep_received {
-                    return Some("no REP was expected");
+                    return Some((EventsInTurn, "no REP was expected"));
                 }
                 attempt.rep_received = true;
             }
             Kind::Established => {
                 if !attempt.rep_sent || attempt.established || attempt.dreq_received {
-                    return Some("no RTU was expected");
+                    return Some((EventsInTurn, "no RTU was expected"));
                 }
                 attempt.established = true;
             }
             Kind::Mra if !attempt.req_sent && !attempt.rep_sent => {
-                return Some("nothing was sent that could be delayed");
+                return Some((EventsInTurn, "nothing was sent that could be delayed"));
             }
             Kind::Rej(why) => {
                 attempt.ended = true;
@@ -298,13 +341,13 @@ impl Life {
             }
             Kind::ReqError => {
                 if !attempt.req_sent || attempt.rep_received {
-                    return Some("no REQ was on its way");
+                    return Some((EventsInTurn, "no REQ was on its way"));
                 }
                 attempt.ended = true;
             }
             Kind::RepError => {
                 if !attempt.rep_sent || attempt.established {
-                    return Some("no REP was on its way");
+                    return Some((EventsInTurn, "no REP was on its way"));
                 }
                 attempt.ended = true;
                 attempt.owed = true;
@@ -312,14 +355,14 @@ impl Life {
             }
             Kind::Dreq => {
                 if !connected || attempt.dreq_received {
-                    return Some("no DREQ was expected");
+                    return Some((EventsInTurn, "no DREQ was expected"));
                 }
                 attempt.dreq_received = true;
                 attempt.began.get_or_insert(cause);
             }
             Kind::Drep | Kind::DreqError => {
                 if !connected {
-                    return Some("there was no connection");
+                    return Some((EventsInTurn, "there was no connection"));
                 }
                 attempt.ended = true;
                 attempt.owed = true;
@@ -328,9 +371,9 @@ impl Life {
             Kind::Exit => {
                 attempt.exited = true;
                 match attempt.began {
-                    None => return Some("nothing ended before"),
+                    None => return Some((EventsInTurn, "nothing ended before")),
                     Some(began) if now < began + timewait && !self.device_gone => {
-                        return Some("TimeWait was too short");
+                        return Some((TimewaitLasts, "it has just begun"));
                     }
                     Some(_) => {}
                 }

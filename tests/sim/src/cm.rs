@@ -30,6 +30,7 @@ use crate::mad::Options;
 use crate::mad::Sends;
 use crate::note::note;
 use crate::note::tid_of;
+use crate::rules::Rule;
 
 /// The place of an identifier in one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -454,7 +455,7 @@ impl Cm {
         let mut check = |holder: Option<Uid>, index: &str| {
             if holder != Some(uid) {
                 let what = format!("host {host}: id {uid} left the index of {index}, which has");
-                fx.broken(format!("{what} {holder:?} in its place"));
+                fx.broken(Rule::KeysUnique, format!("{what} {holder:?} in its place"));
             }
         };
         if leaves.remote_qpn && id.remote_qpn == Slot::Entered {

@@ -8,6 +8,7 @@ use crate::checker::Kind;
 use crate::cm::Event;
 use crate::fx::Arrival;
 use crate::fx::Uid;
+use crate::rules::Rule;
 use crate::seen::Mark;
 use crate::world::guid_of;
 use crate::world::World;
@@ -387,8 +388,8 @@ impl World {
             Later::GiveUp(uses) if conn.uses != uses => {}
             Later::GiveUp(_) => {
                 if self.checker.owes_exit(uid) {
-                    self.fx
-                        .broken(format!("host {host}: {uid} never gets TIMEWAIT_EXIT"));
+                    let what = format!("host {host}: {uid} never gets it");
+                    self.fx.broken(Rule::OneTimewaitExit, what);
                 }
                 self.destroy(host, uid);
             }

@@ -9,6 +9,7 @@ use ib_cm_proto::Mad;
 use crate::apps::AppTask;
 use crate::mad::Status;
 use crate::rng::Rng;
+use crate::rules::Rule;
 use crate::seen::Mark;
 use crate::seen::Seen;
 
@@ -176,10 +177,10 @@ impl Fx {
         fails
     }
 
-    /// Something is wrong.
-    pub fn broken(&mut self, what: String) {
-        say!(self, "BROKEN: {what}");
-        self.broken.push(what);
+    /// A rule is broken.
+    pub fn broken(&mut self, rule: Rule, what: impl core::fmt::Display) {
+        say!(self, "BROKEN: {rule}: {what}");
+        self.broken.push(format!("{rule}: {what}"));
     }
 
     /// Adds a line to the log; see [`say`].

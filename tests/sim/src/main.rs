@@ -44,8 +44,10 @@ fn all(budget: &[String]) -> ExitCode {
     let began = Instant::now();
     let found = search(budget, usize::MAX);
     println!(
-        "{} states, {:.1} s",
+        "{} states, {} steps, at most {} attempts to connect, {:.1} s",
         found.states,
+        found.steps,
+        found.attempts,
         began.elapsed().as_secs_f64()
     );
     match found.broken {

@@ -5,6 +5,7 @@ use crate::apps::AppTask;
 use crate::fx::Lid;
 use crate::fx::Place;
 use crate::fx::Uid;
+use crate::rules::Rule;
 use crate::say;
 use crate::seen::Mark;
 use crate::world::lid;
@@ -87,9 +88,8 @@ impl World {
         if let Some(probe) = self.probes.get_mut(&number) {
             probe.attempts += 1;
             if probe.attempts > MOST_ATTEMPTS {
-                self.fx.broken(format!(
-                    "{MOST_ATTEMPTS} attempts do not connect: {probe:?}"
-                ));
+                let what = format!("{MOST_ATTEMPTS} attempts do not connect: {probe:?}");
+                self.fx.broken(Rule::PeersConnect, what);
                 return;
             }
         }

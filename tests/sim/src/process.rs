@@ -17,6 +17,7 @@ use crate::fx::Place;
 use crate::fx::Time;
 use crate::fx::Uid;
 use crate::qp::QpState;
+use crate::rules::Rule;
 use crate::say;
 use crate::seen::Mark;
 use crate::world::lid;
@@ -299,10 +300,9 @@ impl World {
         let now = self.fx.now;
         let due = ended + self.config.timewait_us();
         if hold.live.contains(&uid) && self.hosts[host].qps.contains_key(&uid) && now < due {
-            self.fx.broken(format!(
-                "host {host}: queue pair {uid} was destroyed {} us before TimeWait could end",
-                due - now
-            ));
+            let early = due - now;
+            let what = format!("host {host}: queue pair {uid} is destroyed {early} us early");
+            self.fx.broken(Rule::QpsOutliveTimewait, what);
         }
         self.destroy_qp(host, uid);
     }

@@ -5,6 +5,7 @@ use crate::apps::AppTask;
 use crate::fx::Lid;
 use crate::fx::Time;
 use crate::fx::Uid;
+use crate::rules::Rule;
 use crate::say;
 use crate::seen::Mark;
 use crate::world::lid;
@@ -172,9 +173,8 @@ impl World {
             () => !meant || !expected,
         };
         if wrong {
-            self.fx.broken(format!(
-                "queue pair {uid} took a packet for another: {data:?}"
-            ));
+            let what = format!("queue pair {uid} took {data:?}");
+            self.fx.broken(Rule::NoStrangersPacket, what);
         }
         if qp.state == QpState::Rtr && self.phase == Phase::Faulty && self.fx.rng.chance(3000) {
             self.data_before_rtu(at.host, uid);

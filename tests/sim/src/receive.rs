@@ -40,6 +40,7 @@ use crate::fx::Place;
 use crate::fx::Task;
 use crate::fx::Uid;
 use crate::note::note;
+use crate::rules::Rule;
 use crate::say;
 use crate::seen::Mark;
 
@@ -79,10 +80,8 @@ impl Cm {
         };
         let last = device.effective.insert(from, arrival.turn);
         if last.is_some_and(|last| last > arrival.turn) {
-            fx.broken(format!(
-                "host {}: a MAD of {from:?} overtook another",
-                self.host
-            ));
+            let what = format!("host {}: a MAD of {from:?} overtook another", self.host);
+            fx.broken(Rule::MadsInOrder, what);
         }
         if self.process(dev, arrival, fx) {
             self.finished(dev, from, fx);

@@ -29,6 +29,7 @@ use crate::monitor::Monitor;
 use crate::process::Process;
 use crate::qp::Qp;
 use crate::rng::Rng;
+use crate::rules::Rule;
 use crate::say;
 use crate::seen::Mark;
 use crate::seen::Seen;
@@ -221,12 +222,13 @@ impl World {
             if done % 64 == 0 {
                 for host in &self.hosts {
                     if let Some(what) = host.cm.check_indices() {
-                        self.fx.broken(format!("host {}: {what}", host.cm.host));
+                        let what = format!("host {}: {what}", host.cm.host);
+                        self.fx.broken(Rule::KeysUnique, what);
                     }
                 }
             }
             if done > MOST_TASKS {
-                self.fx.broken("the world does not come to rest".to_owned());
+                self.fx.broken(Rule::Rest, format!("{done} tasks"));
             }
             if !self.fx.broken.is_empty() {
                 return done;
@@ -234,23 +236,22 @@ impl World {
         }
         if self.config.sends_surely && !self.config.same_ids {
             if let Some(what) = self.monitor.given_up_early(self.config.retries) {
-                self.fx.broken(what);
+                self.fx.broken(Rule::DreqsRepeated, what);
             }
         }
         if self.phase != Phase::Closing {
             let left = self.probes.len();
-            self.fx
-                .broken(format!("{left} peers neither connect nor give up"));
+            let what = format!("{left} peers neither connect nor give up");
+            self.fx.broken(Rule::PeersConnect, what);
         }
         for host in 0..self.hosts.len() {
             if let Some(what) = self.hosts[host].cm.leftovers() {
-                self.fx.broken(what);
+                self.fx.broken(Rule::EmptyAtEnd, what);
             }
             let (qps, conns) = (self.hosts[host].qps.len(), self.hosts[host].conns.len());
             if qps + conns > 0 {
-                self.fx.broken(format!(
-                    "host {host} keeps {qps} queue pairs, {conns} consumers"
-                ));
+                let what = format!("host {host} keeps {qps} queue pairs, {conns} consumers");
+                self.fx.broken(Rule::EmptyAtEnd, what);
             }
         }
         done
@@ -386,7 +387,8 @@ impl World {
             packet.to
         );
         if let Some(what) = self.monitor.sent(&packet, self.fx.now) {
-            self.fx.broken(format!("{:?} sends {what}", packet.from));
+            let what = format!("{:?} sends {what}", packet.from);
+            self.fx.broken(Rule::RejsFit, what);
         }
         if self.parted(packet.from, packet.to) || self.fx.rng.chance(self.config.loss) {
             self.fx.seen.mark(Mark::MadLost);
