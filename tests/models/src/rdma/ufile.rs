@@ -43,6 +43,10 @@ pub(crate) struct DestroyedQp<'a> {
 }
 
 impl DestroyedQp<'_> {
+    pub(crate) fn is_removal(&self) -> bool {
+        false
+    }
+
     pub(crate) fn hold(&self, _timeout_ms: u32, done: impl FnMut() -> bool) -> HoldEnd {
         kernel::wait::until(done);
         HoldEnd::Done
