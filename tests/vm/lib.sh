@@ -82,6 +82,7 @@ assert_ge() {
 end_of_scenario() {
 	local status=$?
 	cleanup_processes
+	cleanup_network
 	tell "ktap 1..$tests"
 	# A shell error (set -u) must not pass for success, nor a scenario that checked nothing.
 	[ $status = 0 ] && [ $failures = 0 ] && [ $tests -gt 0 ]
@@ -152,6 +153,13 @@ cleanup_processes() {
 		name=${file##*/}
 		stop "${name%.pid}"
 	done
+}
+
+# What a scenario does to packets ends with it: the next one may have the same guest.
+cleanup_network() {
+	[ ! -d /sys/module/nf_tables ] || nft flush ruleset
+	[ ! -d /sys/module/sch_netem ] || tc qdisc del dev eth0 root 2>/dev/null
+	return 0
 }
 
 # show NAME: what a background process printed, into the scenario's log.

@@ -19,8 +19,8 @@ COUNT4096=6000
 COUNT_SLEEPER=500
 COUNT_OWN=1500
 COUNT_FLOOD=10000
-COUNT_CMTIME=500
-CMTIME_ROUNDS=7
+COUNT_CMTIME=1000
+CMTIME_ROUNDS=15
 LISTENERS=10000
 FEW=1000
 MANY=10000
@@ -38,6 +38,7 @@ fi
 # To look at one hundred thousand takes some minutes more.
 if [ "${SCALE:-}" = 1 ]; then
 	ROUNDS=1
+	CMTIME_ROUNDS=0
 	MANY="10000 100000"
 	MANY_ROUNDS=1
 fi
@@ -152,20 +153,35 @@ one_module() {
 	for many in $MANY; do
 		[ $round -gt $MANY_ROUNDS ] || kept $many
 	done
-	[ $round -gt $CMTIME_ROUNDS ] || cmtime_phases $COUNT_CMTIME
 	unload_bench
 }
 
-echo 0 >/proc/sys/kernel/kptr_restrict
-say "$ROUNDS rounds of both modules"
-for round in $(seq $ROUNDS); do
-	# Which one goes first alternates too: the second finds warmer caches.
-	order="c rust"
-	[ $((round % 2)) = 1 ] || order="rust c"
-	for MODULE_KIND in $order; do
-		started=$SECONDS
-		one_module
-		say "  round $round of $ROUNDS, $MODULE_KIND: $((SECONDS - started)) s"
+cmtime_alone() {
+	load_bench
+	cmtime_phases $COUNT_CMTIME
+	unload_bench
+}
+
+# rounds N COMMAND: both modules in turn, N times. Which one goes first alternates too: the second
+# finds warmer caches.
+rounds() {
+	local order started
+	for round in $(seq $1); do
+		order="c rust"
+		[ $((round % 2)) = 1 ] || order="rust c"
+		for MODULE_KIND in $order; do
+			started=$SECONDS
+			$2
+			say "  round $round of $1, $MODULE_KIND: $((SECONDS - started)) s"
+		done
 	done
-done
+}
+
+echo 0 >/proc/sys/kernel/kptr_restrict
+if [ $CMTIME_ROUNDS != 0 ]; then
+	say "cmtime with $COUNT_CMTIME connections, $CMTIME_ROUNDS rounds of both modules"
+	rounds $CMTIME_ROUNDS cmtime_alone
+fi
+say "all else, $ROUNDS rounds of both modules"
+rounds $ROUNDS one_module
 ok "all connections were made"
