@@ -265,6 +265,7 @@ static void destroy_end(struct bench_run *run, struct ib_cm_id **end)
 
 void bench_conn_destroy(struct bench_conn *conn)
 {
-	destroy_end(conn->run, &conn->active);
+	/* The passive end's handler uses the active end: destruction waits until it is done. */
 	destroy_end(conn->run, &conn->passive);
+	destroy_end(conn->run, &conn->active);
 }
