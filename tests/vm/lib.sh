@@ -124,7 +124,7 @@ background() {
 # finish NAME SECONDS: waits for its end and returns its status; 124 when it does not end.
 finish() {
 	local pid
-	pid=$(cat "$RUN/$1.pid")
+	read -r pid <"$RUN/$1.pid"
 	wait_for "$2" gone "$pid" || return 124
 	rm -f "$RUN/$1.pid"
 	wait "$pid"
@@ -208,24 +208,30 @@ setup_rxe() {
 	local dev=v0
 	if [ "${GUESTS:-1}" = 2 ] || [ -e /sys/class/net/eth0 ]; then
 		dev=eth0
-	else
+	elif [ ! -e /sys/class/net/v0 ]; then
 		ip link add v0 type veth peer name v1 && ip link set v1 up
 	fi
-	ip link set $dev up
-	ip addr replace $SELF/24 dev $dev
-	ip -6 addr replace fd00::${SELF##*.}/64 dev $dev nodad
+	ip -batch - <<-END
+		link set $dev up
+		addr replace $SELF/24 dev $dev
+		addr replace fd00::${SELF##*.}/64 dev $dev nodad
+	END
 	rdma link add rxe0 type rxe netdev $dev || bail "rxe0 cannot be made on $dev"
 	wait_for 10 port_active || bail "rxe0 does not become active"
 	wait_for 10 gid_of_address || bail "rxe0 has no GID for $SELF"
 }
 
 port_active() {
-	grep -q ACTIVE $PORT/state
+	local state
+	read -r state <$PORT/state
+	[[ $state == *ACTIVE* ]]
 }
 
 # The GID table follows the addresses from a work queue.
 gid_of_address() {
-	grep -qi "$(printf 'ffff:%02x%02x:%02x%02x' ${SELF//./ })" $PORT/gids/*
+	local gid
+	printf -v gid 'ffff:%02x%02x:%02x%02x' ${SELF//./ }
+	grep -qi "$gid" $PORT/gids/*
 }
 
 unload_stack() {
