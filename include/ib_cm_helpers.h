@@ -69,6 +69,9 @@ extern u32 ib_cm_hold_point;	/* the address on which holds wait */
 unsigned int ib_cm_helper_hold_max_ms(void);
 bool ib_cm_helper_hold_explicit(void);
 unsigned int ib_cm_helper_history(void);
+unsigned int ib_cm_helper_first_retry_ms(void);
+bool ib_cm_helper_mra_once(void);
+unsigned int ib_cm_helper_sidr_replay(void);
 
 /* sysfs.c */
 #define IB_CM_COUNTER_GROUPS	4

@@ -20,6 +20,10 @@ mod incoming;
 pub mod lookup;
 #[path = "proto/messages.rs"]
 pub mod messages;
+#[path = "proto/repeat.rs"]
+pub mod repeat;
+#[path = "proto/replay.rs"]
+pub mod replay;
 #[path = "proto/state.rs"]
 pub mod state;
 #[path = "proto/step.rs"]

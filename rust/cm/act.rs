@@ -202,10 +202,13 @@ impl Id {
             // The message may just be failing: then there is nothing to be patient about.
             let patience_ms = time::ms_from_iba(with.service_timeout)
                 .saturating_add(time::ms_from_iba(inner.conn.ack_timeout));
-            let extended = inner
-                .record
-                .as_ref()
-                .is_some_and(|record| record.modify_timeout(patience_ms).is_ok());
+            let extended = inner.record.as_ref().is_some_and(|record| {
+                let extended = record.modify_timeout(patience_ms).is_ok();
+                if extended {
+                    record.after_mra(patience_ms);
+                }
+                extended
+            });
             if !extended {
                 return Attempt::Done(Outcome {
                     step: None,

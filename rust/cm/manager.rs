@@ -25,6 +25,7 @@ use super::port::{
     Adapter,
     Port, //
 };
+use super::replay::Replays;
 use crate::rdma::{
     clock::random_u32,
     gid::GidAttr,
@@ -153,6 +154,8 @@ pub(crate) struct Manager {
     pub(crate) held: Index<LocalId, HoldInProgress>,
     #[pin]
     pub(crate) history: History,
+    #[pin]
+    pub(crate) replays: Replays,
 }
 
 /// How many holds there were.
@@ -187,6 +190,7 @@ impl Manager {
             },
             held <- Index::new(c"ib_cm held", static_lock_class!()),
             history <- History::new(),
+            replays <- Replays::new(),
         }? Error)
     }
 

@@ -13,8 +13,8 @@
 //! state machine, and everything the machine says is carried out there.
 //!
 //! Locks are taken in this order: identifier, remote ID, remote QPN, local QPN, service, SIDR and
-//! local ID shards, timers of a device, record of a send; never two of one kind. Nothing sleeps
-//! and no consumer is called under a lock.
+//! local ID shards, SIDR replies, timers of a device, record of a send; never two of one kind.
+//! Nothing sleeps and no consumer is called under a lock.
 
 mod act;
 mod api;
@@ -36,6 +36,7 @@ mod public;
 mod qp_attr;
 mod receive;
 mod rep;
+mod replay;
 mod req;
 mod send;
 mod sidr;

@@ -54,7 +54,8 @@ use crate::rdma::{
         Agent,
         MadHandler,
         RecvMad,
-        Sent, //
+        Sent,
+        Unanswered, //
     },
     sysfs::{
         CounterGroup,
@@ -226,6 +227,13 @@ impl MadHandler for Port {
         receive::enqueue(port, mad);
     }
 
+    fn unanswered(
+        port: ArcBorrow<'_, Port>,
+        unanswered: Unanswered<Port>,
+    ) -> core::result::Result<(), Unanswered<Port>> {
+        send::unanswered(port, unanswered)
+    }
+
     fn sent(port: ArcBorrow<'_, Port>, sent: Sent<Flying>) {
         send::completed(port, sent);
     }
@@ -295,6 +303,7 @@ impl Registered {
             port.close();
         }
         let key = self.adapter.device.key();
+        manager().replays.forget(key);
         manager().local_ids.for_each(|_, id| {
             if id.public.device_key() == key {
                 id.lose_device(&self.adapter.device);

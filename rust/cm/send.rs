@@ -4,8 +4,13 @@
 use kernel::{
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
-        ArcBorrow, //
+        ArcBorrow,
+        SetOnce, //
     },
 };
 
@@ -25,14 +30,20 @@ use crate::rdma::{
         Mad,
         SendBuf,
         Sent,
+        Unanswered,
         WcStatus, //
     },
+    params,
     record::{
         RecordPayload,
         SendRecord, //
     },
     sysfs::CounterGroup,
     trace, //
+};
+use ib_cm_proto::repeat::{
+    Plan,
+    Settings, //
 };
 use ib_cm_proto::step::{
     Flight,
@@ -48,7 +59,13 @@ use ib_cm_proto::wire::AttrId;
 pub(crate) struct Flying {
     id: Arc<Id>,
     flight: Flight,
-    status: kernel::sync::atomic::Atomic<u32>,
+    status: Atomic<u32>,
+    /// How the module repeats it; none where the MAD layer does.
+    plan: SetOnce<Plan>,
+    /// How often the module has repeated it.
+    repeated: Atomic<u32>,
+    /// How long each further wait takes by an MRA, in milliseconds; 0 if as planned.
+    every_ms: Atomic<u32>,
 }
 
 /// The record of a send in flight.
@@ -61,8 +78,22 @@ impl Flying {
     ///
     /// `ENOMEM`.
     pub(crate) fn record(id: Arc<Id>, flight: Flight) -> Result<Arc<Record>> {
-        let status = kernel::sync::atomic::Atomic::new(0);
-        Arc::pin_init(Record::new(Flying { id, flight, status }), GFP_ATOMIC)
+        let flying = Flying {
+            id,
+            flight,
+            status: Atomic::new(0),
+            plan: SetOnce::new(),
+            repeated: Atomic::new(0),
+            every_ms: Atomic::new(0),
+        };
+        Arc::pin_init(Record::new(flying), GFP_ATOMIC)
+    }
+
+    /// The peer has asked for patience, and gets it for the wait that is under way.
+    pub(crate) fn after_mra(&self, patience_ms: u32) {
+        if let Some(plan) = self.plan.as_ref() {
+            self.every_ms.store(plan.after_mra(patience_ms), Relaxed);
+        }
     }
 }
 
@@ -70,7 +101,7 @@ impl RecordPayload for Flying {
     /// The send has failed: the protocol decides what that means.
     fn run(record: Arc<Record>) {
         let mut with = With {
-            status: record.status.load(kernel::sync::atomic::Relaxed),
+            status: record.status.load(Relaxed),
             record: Some(record.clone()),
             ..With::nothing()
         };
@@ -102,16 +133,38 @@ fn forget(id: &Arc<Id>, record: &Arc<Record>) {
     drop(done_with);
 }
 
+/// No answer has come: sends the message again if its plan says so.
+pub(crate) fn unanswered(
+    port: ArcBorrow<'_, Port>,
+    unanswered: Unanswered<Port>,
+) -> core::result::Result<(), Unanswered<Port>> {
+    let flying = unanswered.record();
+    let repeated = flying.repeated.load(Relaxed);
+    let every_ms = flying.every_ms.load(Relaxed);
+    let plan = flying.plan.as_ref();
+    let Some(wait_ms) = plan.and_then(|plan| plan.next_ms(repeated, every_ms)) else {
+        return Err(unanswered);
+    };
+    // An agent that goes away ends what is posted, and must not be given more.
+    let Some(_agents) = port.enter() else {
+        return Err(unanswered);
+    };
+    // Counted before: once it is posted the record may be at its end.
+    flying.repeated.store(repeated.saturating_add(1), Relaxed);
+    unanswered.post(wait_ms).inspect_err(|unanswered| {
+        unanswered.record().repeated.store(repeated, Relaxed);
+    })
+}
+
 /// A send is over: counts it, and lets a worker deal with a failure.
 pub(crate) fn completed(port: ArcBorrow<'_, Port>, sent: Sent<Flying>) {
     if let Some(message) = AttrId::from_raw(sent.attr_id) {
-        port.count(
-            CounterGroup::TxMsgs,
-            message,
-            sent.retries.saturating_add(1),
-        );
-        if sent.retries > 0 {
-            port.count(CounterGroup::TxRetries, message, sent.retries);
+        let record = sent.record.as_ref();
+        let by_us = record.map_or(0, |record| record.repeated.load(Relaxed));
+        let retries = sent.retries.saturating_add(by_us);
+        port.count(CounterGroup::TxMsgs, message, retries.saturating_add(1));
+        if retries > 0 {
+            port.count(CounterGroup::TxRetries, message, retries);
         }
     }
     let Some(record) = sent.record else {
@@ -122,9 +175,7 @@ pub(crate) fn completed(port: ArcBorrow<'_, Port>, sent: Sent<Flying>) {
         forget(&id, &record);
         return;
     }
-    record
-        .status
-        .store(sent.status.to_c(), kernel::sync::atomic::Relaxed);
+    record.status.store(sent.status.to_c(), Relaxed);
     // A record completes once, so its work cannot be queued already.
     let _ = manager().work().queue().enqueue(record);
 }
@@ -203,7 +254,8 @@ impl Outgoing {
         self.buf.post().map_err(|(error, _)| error)
     }
 
-    /// Sends it, and again every `timeout_ms` as long as no answer comes and `retries` last.
+    /// Sends it, and again every `timeout_ms` as long as no answer comes and `retries` last; or as
+    /// the module's parameters say.
     ///
     /// # Errors
     ///
@@ -214,8 +266,20 @@ impl Outgoing {
         timeout_ms: u32,
         retries: u8,
     ) -> Result {
-        self.buf.set_timeout_ms(timeout_ms);
-        self.buf.set_retries(retries.into());
+        let settings = Settings {
+            first_retry_ms: params::first_retry_ms(),
+            mra_once: params::mra_once(),
+        };
+        match Plan::new(settings, timeout_ms, retries) {
+            None => {
+                self.buf.set_timeout_ms(timeout_ms);
+                self.buf.set_retries(retries.into());
+            }
+            Some(plan) => {
+                self.buf.set_timeout_ms(plan.first_ms());
+                record.plan.populate(plan);
+            }
+        }
         record.post(self.buf)
     }
 }

@@ -31,9 +31,11 @@ use super::send::{
 };
 use crate::rdma::{
     gid::GidAttr,
+    mad::MAD_SIZE,
     path::PathRec,
     trace, //
 };
+use ib_cm_proto::replay;
 use ib_cm_proto::state::State;
 use ib_cm_proto::step::{
     Call,
@@ -179,7 +181,18 @@ pub(crate) fn answer(id: &Arc<Id>, answer: &Answer<'_>) -> Result {
     let message = answer.message(conn.tid, conn.remote_id, id.public.service_id());
     message.emit(outgoing.mad_mut(), answer.private_data);
     trace::send_sidr_rep(id.public.raw());
+    let replays = &manager().replays;
+    let said = replays.wanted().then(|| *outgoing.mad_mut());
     outgoing.post(Repeat::No)?;
+    if let (Some(said), Some(from)) = (said, inner.sidr) {
+        let question = replay::Question {
+            request_id: conn.remote_id,
+            tid: conn.tid,
+            service_id: id.public.service_id(),
+        };
+        // Before the request leaves its index: a repetition finds either the one or the other.
+        replays.keep(port.device.key(), from, question, &said);
+    }
     let step = inner.conn.step(Input::Call(Call::SendSidrRep));
     id.note(&inner.conn, Cause::Input(Input::Call(Call::SendSidrRep)));
     id.conclude(&mut inner, &step, &mut With::nothing(), None);
@@ -198,6 +211,7 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
     let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(port.device.ib().as_ptr(), None, core::ptr::null_mut()).ok()?;
     let memory = Reservation::new(GFP_KERNEL).ok()?;
+    manager().replays.make_room();
     let mad = arrival.mad.mad();
     let req = SidrReqView(mad);
     let key = SidrRequest {
@@ -230,6 +244,9 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
         }
         inner.sidr = Some(key);
     }
+    if manager().replays.wanted() && say_again(&arrival, &id, &key) {
+        return None;
+    }
     let listener = Listener::find(port.device.key(), req.service_id());
     let Some(listener) = listener else {
         say(&arrival, SidrStatus::UNSUPPORTED, Some(&id));
@@ -243,6 +260,24 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
             None
         }
     }
+}
+
+/// Answers a request that was answered before in the same way again, and ends its new identifier.
+fn say_again(arrival: &Arrival, id: &Arc<Id>, from: &SidrRequest) -> bool {
+    let question = replay::Question::of(SidrReqView(arrival.mad.mad()));
+    let device = arrival.port.device.key();
+    let mut said = [0; MAD_SIZE];
+    if !manager().replays.find(device, from, &question, &mut said) {
+        return false;
+    }
+    count_duplicate(arrival);
+    discard(id);
+    // An answer that cannot be sent is as good as lost, and the peer asks again.
+    let _ = reply(arrival, Repeat::Direct, |mad| {
+        *mad = said;
+        true
+    });
+    true
 }
 
 /// Queues the first event of an identifier for its listener.

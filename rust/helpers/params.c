@@ -42,6 +42,21 @@ module_param(history, uint, 0644);
 MODULE_PARM_DESC(history,
 	"Number of ids whose last 16 changes of state are remembered, the newest ids (0: none)");
 
+static unsigned int first_retry_ms;
+module_param(first_retry_ms, uint, 0644);
+MODULE_PARM_DESC(first_retry_ms,
+	"Wait in ms before a message without answer is sent again, doubled each time (0: as C)");
+
+static bool mra_once;
+module_param(mra_once, bool, 0644);
+MODULE_PARM_DESC(mra_once,
+	"An MRA lengthens the wait under way, not those after it (default: off, as C)");
+
+static unsigned int sidr_replay;
+module_param(sidr_replay, uint, 0644);
+MODULE_PARM_DESC(sidr_replay,
+	"Number of SIDR_REPs that are kept, to answer a repeated SIDR_REQ (0: none, as C)");
+
 unsigned int ib_cm_helper_hold_max_ms(void)
 {
 	return READ_ONCE(hold_max_ms);
@@ -55,4 +70,19 @@ bool ib_cm_helper_hold_explicit(void)
 unsigned int ib_cm_helper_history(void)
 {
 	return READ_ONCE(history);
+}
+
+unsigned int ib_cm_helper_first_retry_ms(void)
+{
+	return READ_ONCE(first_retry_ms);
+}
+
+bool ib_cm_helper_mra_once(void)
+{
+	return READ_ONCE(mra_once);
+}
+
+unsigned int ib_cm_helper_sidr_replay(void)
+{
+	return READ_ONCE(sidr_replay);
 }

@@ -64,6 +64,8 @@ pub(crate) struct WcStatus(bindings::ib_wc_status);
 impl WcStatus {
     /// Sent; or, when an answer was expected, cancelled by it.
     pub(crate) const SUCCESS: Self = Self(bindings::ib_wc_status_IB_WC_SUCCESS);
+    /// No answer came in time.
+    const TIMED_OUT: Self = Self(bindings::ib_wc_status_IB_WC_RESP_TIMEOUT_ERR);
     /// Cancelled.
     pub(crate) const FLUSHED: Self = Self(bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR);
 
@@ -82,8 +84,40 @@ pub(crate) trait MadHandler: Send + Sync + Sized + 'static {
     /// A MAD arrived.
     fn received(this: ArcBorrow<'_, Self>, mad: RecvMad);
 
+    /// A buffer with a record was posted as often as the MAD layer was told to, and no answer
+    /// came. Returns it unless it is posted again.
+    fn unanswered(
+        this: ArcBorrow<'_, Self>,
+        unanswered: Unanswered<Self>,
+    ) -> core::result::Result<(), Unanswered<Self>>;
+
     /// A posted buffer is done with and was freed.
     fn sent(this: ArcBorrow<'_, Self>, sent: Sent<Self::Payload>);
+}
+
+/// A posted buffer with a record that no answer came for. The MAD layer has given it back.
+pub(crate) struct Unanswered<H: MadHandler> {
+    buf: SendBuf<H>,
+    record: Arc<SendRecord<H::Payload>>,
+}
+
+impl<H: MadHandler> Unanswered<H> {
+    /// The record with which it was posted.
+    pub(crate) fn record(&self) -> &SendRecord<H::Payload> {
+        &self.record
+    }
+
+    /// Posts it once more, and waits `timeout_ms` for the answer.
+    ///
+    /// # Errors
+    ///
+    /// It comes back when it was cancelled meanwhile, or when the MAD layer does not take it.
+    pub(crate) fn post(self, timeout_ms: u32) -> core::result::Result<(), Self> {
+        let Unanswered { buf, record } = self;
+        record
+            .post_again(buf, timeout_ms)
+            .map_err(|buf| Unanswered { buf, record })
+    }
 }
 
 /// What became of a posted buffer.
@@ -274,6 +308,14 @@ unsafe extern "C" fn on_sent<H: MadHandler>(
         buf,
         _handler: PhantomData,
     };
+    // SAFETY: The context is the handler, which outlives the agent.
+    let handler = unsafe { ArcBorrow::from_raw((*agent).context.cast::<H>()) };
+    if let (WcStatus::TIMED_OUT, Some(record)) = (WcStatus(status), buf.record()) {
+        match H::unanswered(handler, Unanswered { buf, record }) {
+            Ok(()) => return,
+            Err(unanswered) => buf = unanswered.buf,
+        }
+    }
     let attr_id = attr_id(buf.mad());
     let retries = buf.retries_made();
     let record = buf.take_record();
@@ -281,8 +323,6 @@ unsafe extern "C" fn on_sent<H: MadHandler>(
         record.completed();
     }
     drop(buf);
-    // SAFETY: The context is the handler, which outlives the agent.
-    let handler = unsafe { ArcBorrow::from_raw((*agent).context.cast::<H>()) };
     H::sent(
         handler,
         Sent {
@@ -395,6 +435,17 @@ impl<H: MadHandler> SendBuf<H> {
         // INVARIANT: The first word owns the reference.
         raw.context[0] = record.into_raw().cast_mut().cast();
         raw.context[1] = core::ptr::without_provenance_mut(CONTEXT_RECORD);
+    }
+
+    /// The record to which the buffer is tied.
+    fn record(&self) -> Option<Arc<SendRecord<H::Payload>>> {
+        if self.context() != CONTEXT_RECORD {
+            return None;
+        }
+        let record = self.raw().context[0].cast::<SendRecord<H::Payload>>();
+        // SAFETY: By the type invariant the first word owns a reference, which stays there: the
+        // borrow does not outlast the buffer.
+        Some(unsafe { ArcBorrow::from_raw(record) }.into())
     }
 
     /// The record to which the buffer was tied; it is not any more.

@@ -22,6 +22,25 @@ pub(crate) fn history() -> u32 {
     unsafe { bindings::ib_cm_helper_history() }
 }
 
+/// `first_retry_ms`: the wait before a message is sent again for the first time, in ms; 0 for what
+/// the consumer asks for.
+pub(crate) fn first_retry_ms() -> u32 {
+    // SAFETY: Reads a variable.
+    unsafe { bindings::ib_cm_helper_first_retry_ms() }
+}
+
+/// `mra_once`: whether an MRA lengthens one wait only.
+pub(crate) fn mra_once() -> bool {
+    // SAFETY: Reads a variable.
+    unsafe { bindings::ib_cm_helper_mra_once() }
+}
+
+/// `sidr_replay`: the number of SIDR_REPs that are kept to be said again.
+pub(crate) fn sidr_replay() -> u32 {
+    // SAFETY: Reads a variable.
+    unsafe { bindings::ib_cm_helper_sidr_replay() }
+}
+
 /// Where holds wait: woken when `hold_max_ms` is written, and by whoever has news for them.
 pub(crate) struct HoldPoint;
 

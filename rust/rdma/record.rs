@@ -47,16 +47,22 @@ struct Posted(NonNull<bindings::ib_mad_send_buf>);
 // SAFETY: The functions that take a posted buffer may be called from any thread.
 unsafe impl Send for Posted {}
 
+/// Whether a record's buffer is with the MAD layer, and is to come back there.
+struct State {
+    buf: Option<Posted>,
+    cancelled: bool,
+}
+
 /// Owns a send while it is in flight, and a work item for what follows.
 ///
 /// # Invariants
 ///
-/// `posted` is set exactly while the MAD layer owns a buffer that was posted with this record: set
-/// before the post, cleared in the completion before the buffer is freed.
+/// `posted.buf` is set exactly while the MAD layer owns a buffer that was posted with this record:
+/// set before the post, cleared in the completion before the buffer is freed.
 #[pin_data]
 pub(crate) struct SendRecord<T: RecordPayload> {
     #[pin]
-    posted: SpinLockIrq<Option<Posted>>,
+    posted: SpinLockIrq<State>,
     #[pin]
     work: Work<SendRecord<T>>,
     #[pin]
@@ -82,7 +88,10 @@ impl<T: RecordPayload> SendRecord<T> {
         E: From<core::convert::Infallible>,
     {
         try_pin_init!(Self {
-            posted <- new_spinlock_irq!(None, "SendRecord::posted"),
+            posted <- new_spinlock_irq!(
+                State { buf: None, cancelled: false },
+                "SendRecord::posted"
+            ),
             work <- new_work!("SendRecord::work"),
             payload <- payload,
         }? E)
@@ -99,17 +108,17 @@ impl<T: RecordPayload> SendRecord<T> {
     {
         buf.set_record(self.clone());
         let mut posted = self.posted.lock();
-        if posted.is_some() {
+        if posted.buf.is_some() {
             drop(posted);
             return Err(EBUSY);
         }
         // INVARIANT: Set before the post; the completion waits for the lock.
-        *posted = Some(Posted(buf.as_ptr()));
+        posted.buf = Some(Posted(buf.as_ptr()));
         match buf.post() {
             Ok(()) => Ok(()),
             Err((error, buf)) => {
                 // INVARIANT: The MAD layer did not take it.
-                *posted = None;
+                posted.buf = None;
                 drop(posted);
                 drop(buf);
                 Err(error)
@@ -117,11 +126,37 @@ impl<T: RecordPayload> SendRecord<T> {
         }
     }
 
+    /// Posts a buffer of this record once more that the MAD layer has just given back, to wait
+    /// `timeout_ms` for the answer; not after [`cancel`](Self::cancel). Any context but hard
+    /// interrupts.
+    pub(super) fn post_again<H>(
+        &self,
+        mut buf: SendBuf<H>,
+        timeout_ms: u32,
+    ) -> core::result::Result<(), SendBuf<H>>
+    where
+        H: MadHandler<Payload = T>,
+    {
+        let posted = self.posted.lock();
+        if posted.cancelled {
+            return Err(buf);
+        }
+        buf.set_timeout_ms(timeout_ms);
+        buf.set_retries(0);
+        // INVARIANT: `buf` is still set in the state; if the MAD layer does not take the buffer,
+        // the completion that the caller goes on with clears it.
+        let again = buf.post();
+        drop(posted);
+        again.map_err(|(_, buf)| buf)
+    }
+
     /// Ends a posted send soon; its completion says [`FLUSHED`](super::mad::WcStatus::FLUSHED)
     /// unless it was over already. Any context.
     pub(crate) fn cancel(&self) {
+        let mut posted = self.posted.lock();
+        posted.cancelled = true;
         // To give it no time is how the MAD layer cancels. It fails when the send is over.
-        let _ = self.modify_timeout(0);
+        let _ = Self::modify(&posted, 0);
     }
 
     /// Waits `timeout_ms` from now for the answer to a posted send. Any context.
@@ -130,8 +165,12 @@ impl<T: RecordPayload> SendRecord<T> {
     ///
     /// `EINVAL` when nothing is posted, or the send is cancelled or over.
     pub(crate) fn modify_timeout(&self, timeout_ms: u32) -> Result {
-        let posted = self.posted.lock();
-        let buf = posted.as_ref().ok_or(EINVAL)?;
+        Self::modify(&self.posted.lock(), timeout_ms)
+    }
+
+    /// [`SendRecord::modify_timeout`], with the record's lock held.
+    fn modify(posted: &State, timeout_ms: u32) -> Result {
+        let buf = posted.buf.as_ref().ok_or(EINVAL)?;
         // SAFETY: By the type invariant the buffer is not freed as long as the lock is held.
         to_result(unsafe { bindings::ib_modify_mad(buf.0.as_ptr(), timeout_ms) })
     }
@@ -139,7 +178,7 @@ impl<T: RecordPayload> SendRecord<T> {
     /// The completion has the buffer back and is about to free it.
     pub(super) fn completed(&self) {
         // INVARIANT: Cleared before the buffer is freed.
-        *self.posted.lock() = None;
+        self.posted.lock().buf = None;
     }
 }
 

@@ -63,6 +63,16 @@ extern const struct api_suite api_suite_parity;
 extern const struct api_suite api_suite_parity_passive;
 extern const struct api_suite api_suite_device_hold;
 extern const struct api_suite api_suite_device_gone;
+extern const struct api_suite api_suite_many;
+extern const struct api_suite api_suite_many_gone;
+extern const struct api_suite api_suite_optional_as_c;
+extern const struct api_suite api_suite_first_retry;
+extern const struct api_suite api_suite_mra_once;
+extern const struct api_suite api_suite_sidr_replay;
+extern const struct api_suite api_suite_slow_handler;
+
+/* Destroys what the suite "many" has made. */
+void api_many_free(void);
 
 /* True when the module under test is the C one. */
 bool api_on_c(void);

@@ -9,6 +9,7 @@
 
 /* How long something that must not happen is given to happen. */
 #define MUST_NOT_MS	300
+#define LOGGED_AFTER_MS	10500
 
 /* What another task may still use when a check has failed is static. */
 
@@ -85,7 +86,7 @@ static bool returned_within(struct destroyer *destroyer, unsigned int ms)
 
 /* --- destruction and handlers --- */
 
-static void destroy_waits(struct api_test *t)
+static void destroy_waits_for(struct api_test *t, unsigned int ms)
 {
 	static struct destroyer destroyer;
 	static struct held held;
@@ -102,7 +103,7 @@ static void destroy_waits(struct api_test *t)
 	if (!wait_held(t, &held))
 		return;
 	if (destroy_elsewhere(t, &destroyer, conn.active)) {
-		early = returned_within(&destroyer, MUST_NOT_MS);
+		early = returned_within(&destroyer, ms);
 		api_check(t, !early, "ib_destroy_cm_id returned beside a running handler");
 		complete_all(&held.go);
 		if (!early)
@@ -113,6 +114,17 @@ static void destroy_waits(struct api_test *t)
 	}
 	/* It was not established: the peer hears so. */
 	api_wait(t, conn.passive, IB_CM_REJ_RECEIVED);
+}
+
+static void destroy_waits(struct api_test *t)
+{
+	destroy_waits_for(t, MUST_NOT_MS);
+}
+
+/* Long enough for the log to tell of it. */
+static void destroy_waits_long(struct api_test *t)
+{
+	destroy_waits_for(t, LOGGED_AFTER_MS);
 }
 
 /* A listener that is destroyed while its request is looked at. */
@@ -541,3 +553,9 @@ static const struct api_case cases[] = {
 };
 
 const struct api_suite api_suite_handlers = API_SUITE("handlers", cases);
+
+static const struct api_case slow_cases[] = {
+	{ "the destruction waits for a handler that takes long", destroy_waits_long },
+};
+
+const struct api_suite api_suite_slow_handler = API_SUITE("slow-handler", slow_cases);

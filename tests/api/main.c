@@ -47,6 +47,13 @@ static const struct api_suite * const suites[] = {
 	&api_suite_parity_passive,
 	&api_suite_device_hold,
 	&api_suite_device_gone,
+	&api_suite_many,
+	&api_suite_many_gone,
+	&api_suite_optional_as_c,
+	&api_suite_first_retry,
+	&api_suite_mra_once,
+	&api_suite_sidr_replay,
+	&api_suite_slow_handler,
 };
 
 static DEFINE_MUTEX(run_lock);
@@ -212,6 +219,7 @@ static void __exit api_exit(void)
 	debugfs_remove(folder);
 	/* What a suite kept. */
 	api_end_case(NULL);
+	api_many_free();
 	api_free_all();
 	vfree(results);
 }

@@ -35,6 +35,8 @@ pub(crate) mod public;
 pub(crate) mod receive;
 #[path = "../../../rust/cm/rep.rs"]
 pub(crate) mod rep;
+#[path = "replay.rs"]
+pub(crate) mod replay;
 #[path = "../../../rust/cm/req.rs"]
 pub(crate) mod req;
 #[path = "../../../rust/cm/send.rs"]

@@ -86,6 +86,14 @@ pub(crate) mod params {
         10_000
     }
 
+    pub(crate) fn first_retry_ms() -> u32 {
+        0
+    }
+
+    pub(crate) fn mra_once() -> bool {
+        false
+    }
+
     pub(crate) struct HoldPoint;
 
     impl HoldPoint {
@@ -158,6 +166,17 @@ pub(crate) mod spinlock {
     pub(crate) use kernel::sync::lock::Lock as SpinLockIrq;
 }
 
+/// Modules.
+pub(crate) mod table {
+    pub(crate) struct ModuleOf(pub(crate) usize);
+
+    impl core::fmt::Display for ModuleOf {
+        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            write!(f, "{:#x}", self.0)
+        }
+    }
+}
+
 /// Tasks.
 pub(crate) mod task {
     #[derive(Clone, Copy)]
@@ -176,6 +195,16 @@ pub(crate) mod wait {
 
     pub(crate) fn wait_until<P: ?Sized>(_point: &P, condition: impl FnMut() -> bool) {
         kernel::wait::until(condition);
+    }
+
+    /// No time passes while a model waits: what never comes is a deadlock to the checker.
+    pub(crate) fn wait_idle_until<P: ?Sized>(
+        _point: &P,
+        _timeout_ms: u32,
+        condition: impl FnMut() -> bool,
+    ) -> bool {
+        kernel::wait::until(condition);
+        true
     }
 
     pub(crate) fn wake_at(_point: *const c_void) {

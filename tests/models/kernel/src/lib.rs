@@ -36,6 +36,7 @@ pub mod prelude {
     pub use core::ffi::c_void;
     pub use core::ffi::CStr;
     pub use core::pin::Pin;
+    pub use ib_cm_model_macros::kunit_tests;
     pub use ib_cm_model_macros::pin_data;
     pub use ib_cm_model_macros::pinned_drop;
 }

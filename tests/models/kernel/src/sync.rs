@@ -32,6 +32,33 @@ impl<T> ArcExt<T> for Arc<T> {
     }
 }
 
+/// A value that is set once.
+#[derive(Debug)]
+pub struct SetOnce<T>(std::sync::OnceLock<T>);
+
+impl<T> Default for SetOnce<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> SetOnce<T> {
+    /// One that is not set.
+    pub const fn new() -> Self {
+        SetOnce(std::sync::OnceLock::new())
+    }
+
+    /// The value.
+    pub fn as_ref(&self) -> Option<&T> {
+        self.0.get()
+    }
+
+    /// Sets it, unless it is set.
+    pub fn populate(&self, value: T) -> bool {
+        self.0.set(value).is_ok()
+    }
+}
+
 /// A borrowed reference.
 #[derive(Debug)]
 pub struct ArcBorrow<'a, T>(

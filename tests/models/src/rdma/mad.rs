@@ -87,6 +87,21 @@ impl WcStatus {
     }
 }
 
+/// A buffer that no answer came for: time never runs out here.
+pub(crate) struct Unanswered<H: MadHandler> {
+    record: Arc<SendRecord<H::Payload>>,
+}
+
+impl<H: MadHandler> Unanswered<H> {
+    pub(crate) fn record(&self) -> &SendRecord<H::Payload> {
+        &self.record
+    }
+
+    pub(crate) fn post(self, _timeout_ms: u32) -> core::result::Result<(), Self> {
+        Err(self)
+    }
+}
+
 pub(crate) struct Sent<P: RecordPayload> {
     pub(crate) attr_id: u16,
     pub(crate) retries: u32,
