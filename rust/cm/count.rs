@@ -3,14 +3,18 @@
 
 use core::ptr::from_ref;
 
-use kernel::sync::atomic::{
-    Acquire,
-    Atomic,
-    Relaxed,
-    Release, //
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
+    },
 };
 
 use crate::rdma::wait::{
+    wait_idle_until,
     wait_until,
     wake_at, //
 };
@@ -41,8 +45,31 @@ impl Count {
         self.0.load(Relaxed)
     }
 
+    /// Sleeps until nothing is under way, at most `timeout_ms`. Returns whether that is so.
+    pub(crate) fn is_zero_within(&self, timeout_ms: u32) -> bool {
+        wait_idle_until(self, timeout_ms, || self.0.load(Acquire) == 0)
+    }
+
     /// Sleeps until nothing is under way.
     pub(crate) fn wait_for_zero(&self) {
         wait_until(self, || self.0.load(Acquire) == 0);
+    }
+}
+
+#[kunit_tests(ib_cm_count)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_is_not_waited_for() {
+        let count = Count::zero();
+        count.wait_for_zero();
+        count.increment();
+        count.increment();
+        assert_eq!(count.get(), 2);
+        count.decrement();
+        count.decrement();
+        count.wait_for_zero();
+        assert_eq!(count.get(), 0);
     }
 }

@@ -28,7 +28,8 @@ use super::av::Av;
 use super::count::Count;
 use super::debug::{
     Cause,
-    Changed, //
+    Changed,
+    Described, //
 };
 use super::deliver;
 use super::event::{
@@ -61,18 +62,23 @@ use super::timers::{
 };
 use crate::rdma::{
     bindings,
+    log::warn_ratelimited,
     params::HoldPoint,
     spinlock::{
         new_spinlock_irq,
         SpinLockIrq,
         SpinLockIrqGuard, //
     },
+    table::ModuleOf,
 };
 use ib_cm_proto::connection::Connection;
 use ib_cm_proto::step::{
     Indices,
     Input, //
 };
+
+/// How often the log says that destruction waits for a handler, in milliseconds.
+const REPORT_EVERY_MS: u32 = 10_000;
 
 /// The place of an identifier in one index.
 pub(crate) enum Slot<K> {
@@ -356,10 +362,21 @@ impl Id {
     }
 
     /// Gives the identifier up on behalf of its consumer, who may not use it any more, and waits
-    /// for a running handler. `silent`: see [`Input::Destroy`].
+    /// for a running handler, with a line in the log where that takes long. `silent`: see
+    /// [`Input::Destroy`].
     pub(crate) fn destroy(id: Arc<Id>, silent: bool) {
         id.clone().abandon(silent);
-        id.running.wait_for_zero();
+        let mut waited_ms = 0_u64;
+        while !id.running.is_zero_within(REPORT_EVERY_MS) {
+            waited_ms = waited_ms.saturating_add(REPORT_EVERY_MS.into());
+            let handler = id.public.handler().map_or(0, |handler| handler as usize);
+            warn_ratelimited!(
+                "{}: to be destroyed, but a handler in {} has not returned for {} s; look what that module waits for\n",
+                Described::of(&id),
+                ModuleOf(handler),
+                waited_ms / 1000
+            );
+        }
     }
 
     /// [`Id::destroy`] without the wait, for a handler's own identifier.

@@ -259,6 +259,12 @@ impl core::fmt::Display for ModuleOf {
     }
 }
 
+impl fmt::Display for ModuleOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
+}
+
 /// The text before the first zero.
 pub(crate) fn text(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or(bytes)
