@@ -168,3 +168,78 @@ pub(crate) fn insert_locked<K: Key, V: Clone + Unpin>(
         }
     }
 }
+
+#[kunit_tests(ib_cm_index)]
+mod tests {
+    use super::*;
+    use kernel::static_lock_class;
+
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    struct Number(u32);
+
+    impl Key for Number {
+        fn hash(&self) -> u64 {
+            // Two numbers of one shard, then one of another.
+            u64::from(self.0 / 2)
+        }
+    }
+
+    fn index() -> Result<Pin<KBox<Index<Number, u32>>>> {
+        let class = static_lock_class!();
+        KBox::pin_init(Index::new(c"ib_cm test index", class), GFP_KERNEL)
+    }
+
+    fn insert(index: &Index<Number, u32>, number: u32) -> Result<Option<u32>> {
+        let memory = Reservation::new(GFP_KERNEL)?;
+        let inserted = index.insert(Number(number), number, memory);
+        Ok(inserted.err().map(|(_, holder)| holder))
+    }
+
+    #[test]
+    fn a_key_has_one_holder() -> Result {
+        let index = index()?;
+        assert_eq!(index.find(&Number(7)), None);
+        assert_eq!(insert(&index, 7)?, None);
+        assert_eq!(insert(&index, 7)?, Some(7));
+        assert_eq!(index.find(&Number(7)), Some(7));
+        index.remove(&Number(7));
+        index.remove(&Number(7));
+        assert_eq!(index.find(&Number(7)), None);
+        assert_eq!(insert(&index, 7)?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_walk_meets_what_stays() -> Result {
+        let index = index()?;
+        for number in 0..1000 {
+            insert(&index, number)?;
+        }
+        let mut met = 0;
+        let mut place = Place::default();
+        while let Some((key, _)) = index.next(&mut place) {
+            // The one under its feet goes, and so does every third one.
+            index.remove(&key);
+            index.remove(&Number(key.0 / 3 * 3));
+            met += usize::from(key.0 % 3 != 0);
+        }
+        assert_eq!(met, 666);
+        let mut left = 0;
+        index.for_each(|_, _| left += 1);
+        assert_eq!(left, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn lower_bound_stays_in_its_shard() -> Result {
+        let index = index()?;
+        insert(&index, 5)?;
+        insert(&index, 6)?;
+        assert_eq!(
+            index.lower_bound(&Number(4)).map(|(_, value)| value),
+            Some(5)
+        );
+        assert_eq!(index.lower_bound(&Number(7)).map(|(_, value)| value), None);
+        Ok(())
+    }
+}

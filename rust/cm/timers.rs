@@ -197,3 +197,74 @@ impl Timer {
         matches!(self, Timer::Set(set) if set == deadline)
     }
 }
+
+#[kunit_tests(ib_cm_timers)]
+mod tests {
+    use super::*;
+
+    fn timers() -> Result<Pin<KBox<Timers>>> {
+        KBox::pin_init(Timers::new(), GFP_KERNEL)
+    }
+
+    fn id() -> Result<Arc<Id>> {
+        Id::new(core::ptr::null_mut(), None, core::ptr::null_mut())
+    }
+
+    #[test]
+    fn the_earliest_is_served_first() -> Result {
+        let (all, early, late) = (timers()?, id()?, id()?);
+        let timers = &*all;
+        let (mut first, mut second) = (Timer::reserve()?, Timer::reserve()?);
+        let mut runs = (0, 0);
+        timers.set(&mut second, &late, 2, 60_000, |ms| runs.0 = ms)?;
+        assert_eq!(runs.0, 60_000);
+        // Only what is earlier makes the work run earlier.
+        timers.set(&mut first, &early, 1, 70_000, |ms| runs.1 = ms)?;
+        assert_eq!(runs.1, 0);
+        assert!(timers.expired().is_none());
+        timers.set(&mut first, &early, 1, 0, |_| runs.1 = 1)?;
+        assert_eq!(runs.1, 1);
+        let expired = timers.expired();
+        assert!(expired.is_some_and(|(deadline, id)| {
+            first.is(&deadline) && !second.is(&deadline) && Arc::ptr_eq(&id, &early)
+        }));
+        timers.stop(&mut first, &early);
+        assert!(timers.expired().is_none());
+        assert_eq!(first.left_ms(), None);
+        assert!(second.left_ms().is_some_and(|ms| ms <= 60_000));
+        timers.stop(&mut second, &late);
+        assert!(timers.first().is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn memory_is_kept_for_the_next_time() -> Result {
+        let (all, id) = (timers()?, id()?);
+        let timers = &*all;
+        let mut timer = Timer::reserve()?;
+        for _ in 0..3 {
+            timers.set(&mut timer, &id, 1, 60_000, |_| {})?;
+            timers.stop(&mut timer, &id);
+            assert!(matches!(timer, Timer::Idle(_)));
+        }
+        let mut none = Timer::None;
+        assert!(timers.set(&mut none, &id, 1, 1, |_| {}) == Err(ENOMEM));
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_is_set_once_they_are_closed() -> Result {
+        let (all, id) = (timers()?, id()?);
+        let timers = &*all;
+        let mut timer = Timer::reserve()?;
+        timers.set(&mut timer, &id, 1, 60_000, |_| {})?;
+        timers.close();
+        let mut ran = false;
+        timers.rearm(|_| ran = true);
+        assert!(timers.set(&mut timer, &id, 1, 0, |_| ran = true) == Err(ENODEV));
+        assert!(!ran);
+        // What was in the tree has left it.
+        assert!(timers.first().is_none());
+        Ok(())
+    }
+}

@@ -123,3 +123,22 @@ impl<T> Deref for GateGuard<'_, T> {
         self.value
     }
 }
+
+#[kunit_tests(ib_cm_gate)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_gate_lets_nobody_in() -> Result {
+        let gate = Gate::new(KBox::new(7, GFP_KERNEL)?);
+        {
+            let (one, two) = (gate.enter(), gate.enter());
+            assert!(one.is_some_and(|value| **value == 7));
+            assert!(two.is_some());
+        }
+        assert!(gate.close().is_some_and(|value| *value == 7));
+        assert!(gate.enter().is_none());
+        assert!(gate.close().is_none());
+        Ok(())
+    }
+}

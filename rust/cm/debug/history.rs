@@ -283,3 +283,36 @@ fn call_name(call: Call) -> &'static str {
         Call::PathMigrated => "call_path_migrated",
     }
 }
+
+#[kunit_tests(ib_cm_history)]
+mod tests {
+    use super::*;
+
+    fn change(at_ns: i64) -> Change {
+        Change {
+            at_ns,
+            ..Change::NONE
+        }
+    }
+
+    #[test]
+    fn the_last_sixteen_are_remembered() {
+        let mut slot = Slot::FREE;
+        for at_ns in 0..40 {
+            slot.add(1, change(at_ns));
+        }
+        assert_eq!(slot.count, 40);
+        for number in slot.count - CHANGES..slot.count {
+            assert_eq!(slot.changes[number % CHANGES].at_ns, number as i64);
+        }
+    }
+
+    #[test]
+    fn a_newer_identifier_takes_the_place() {
+        let mut slot = Slot::FREE;
+        slot.add(1, change(1));
+        slot.add(65, change(2));
+        assert_eq!((slot.local_id, slot.count), (65, 1));
+        assert_eq!(slot.changes[0].at_ns, 2);
+    }
+}
