@@ -32,7 +32,7 @@ sim: ## simulates whole hosts, a world for each seed (SEEDS=20000)
 fuzz: ## lets cargo-fuzz look for inputs that break the protocol crate (MINUTES=10)
 	@scripts/fuzz $(MINUTES)
 
-mutants: ## breaks copies of the protocol on purpose and shows that the simulation finds each
+mutants: ## breaks copies of the code on purpose and shows that simulation or models find each
 	@scripts/mutants
 
 check: ## formatting, lints, documentation, commit messages
