@@ -8,7 +8,7 @@ SEEDS ?= 20000
 MINUTES ?= 10
 export ONLY CM KERNEL NO_DEBUG SERIES CLIPPY KDIR V
 
-.PHONY: build demo test test-all test-dkms bench sim fuzz mutants check docs cmstat deb
+.PHONY: build demo test test-all test-dkms bench sim fuzz mutants coverage check docs cmstat deb
 .PHONY: install uninstall clean clean-cache help
 
 build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel, SERIES=7.2 Debian's Linux 7.2)
@@ -34,6 +34,9 @@ fuzz: ## lets cargo-fuzz look for inputs that break the protocol crate (MINUTES=
 
 mutants: ## breaks copies of the code on purpose and shows that simulation or models find each
 	@scripts/mutants
+
+coverage: ## how much of the protocol and the simulation the tests on the host reach
+	@scripts/coverage
 
 check: ## formatting, lints, documentation, commit messages
 	@scripts/check
