@@ -270,6 +270,11 @@ live_objects() {
 	return 0
 }
 
+# What the kernel has allocated for itself, in KiB.
+kernel_kb() {
+	awk '/^SUnreclaim|^Percpu|^KernelStack|^VmallocUsed/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
 # --- counters and trace events ----------------------------------------------------------------
 
 # counter GROUP NAME: e.g. counter tx_msgs req

@@ -19,11 +19,6 @@ background server /vm/tools/hold_peer serve $SELF 7300 answer
 background witness /vm/tools/cmtool serve $SELF 7301 $ROUNDS
 wait_for 30 listening 7300 && wait_for 30 listening 7301 || bail "the servers do not listen"
 
-# What the kernel has allocated for itself, in KiB.
-kernel_kb() {
-	awk '/^SUnreclaim|^Percpu|^KernelStack|^VmallocUsed/ { sum += $2 } END { print sum }' /proc/meminfo
-}
-
 # None is left but that of the MAD layer.
 no_qps() {
 	[[ $(resources) = *" qp 1 "* ]]
