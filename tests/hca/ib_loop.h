@@ -49,6 +49,7 @@ struct loop_dev {
 struct loop_qp {
 	struct rvt_qp *qp;
 	struct work_struct send;
+	bool tell_migrated;	/* the consumer has to be told that it did */
 };
 
 /* What is sent on a QP, and by which path it goes. */
@@ -119,6 +120,7 @@ struct loop_answer {
 
 void loop_rc_send(struct rvt_qp *qp, struct rvt_swqe *wqe, struct loop_answer *answer);
 void loop_migrate(struct rvt_qp *qp);
+void loop_tell_migrated(struct rvt_qp *qp);
 void loop_arm(struct rvt_qp *qp, bool not_migrated);
 
 /* ud.c */

@@ -194,6 +194,7 @@ static bool send_one(struct rvt_qp *qp)
 	last = conclude(qp, wqe, &answer);
 	spin_unlock(&qp->s_lock);
 	spin_unlock_irq(&qp->r_lock);
+	loop_tell_migrated(qp);
 	if (last)
 		last_wqe_reached(qp);
 	return true;

@@ -45,18 +45,31 @@ static int destination(struct loop_dev *dev, const struct rdma_ah_attr *ah, int 
 /* loop_migrate - to the alternate path (IBA 17.2.8); with the QP's r_lock and s_lock held */
 void loop_migrate(struct rvt_qp *qp)
 {
+	struct loop_qp *priv = qp->priv;
+
+	qp->s_mig_state = IB_MIG_MIGRATED;
+	WRITE_ONCE(priv->tell_migrated, true);
+	/* A copy with references of its own: both are released when the QP is destroyed. */
+	rdma_replace_ah_attr(&qp->remote_ah_attr, &qp->alt_ah_attr);
+	qp->port_num = rdma_ah_get_port_num(&qp->alt_ah_attr);
+	qp->s_pkey_index = qp->s_alt_pkey_index;
+}
+
+/*
+ * loop_tell_migrated - the event that loop_migrate owes, without the locks of the QP: its handler
+ * takes those of the connection manager, which sends while it holds them.
+ */
+void loop_tell_migrated(struct rvt_qp *qp)
+{
+	struct loop_qp *priv = qp->priv;
 	struct ib_event event = {
 		.device = qp->ibqp.device,
 		.element.qp = &qp->ibqp,
 		.event = IB_EVENT_PATH_MIG,
 	};
 
-	qp->s_mig_state = IB_MIG_MIGRATED;
-	/* A copy with references of its own: both are released when the QP is destroyed. */
-	rdma_replace_ah_attr(&qp->remote_ah_attr, &qp->alt_ah_attr);
-	qp->port_num = rdma_ah_get_port_num(&qp->alt_ah_attr);
-	qp->s_pkey_index = qp->s_alt_pkey_index;
-	if (qp->ibqp.event_handler)
+	if (READ_ONCE(priv->tell_migrated) && xchg(&priv->tell_migrated, false) &&
+	    qp->ibqp.event_handler)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
@@ -270,6 +283,7 @@ void loop_rc_send(struct rvt_qp *qp, struct rvt_swqe *wqe, struct loop_answer *a
 		spin_lock_irq(&responder->r_lock);
 		answer_of(responder, qp, wqe, &path, answer);
 		spin_unlock_irq(&responder->r_lock);
+		loop_tell_migrated(responder);
 	}
 	rcu_read_unlock();
 	if (answer->result == LOOP_DONE)
