@@ -127,6 +127,10 @@ void loop_arm(struct rvt_qp *qp, bool not_migrated);
 void loop_ud_send(struct rvt_qp *qp, struct rvt_swqe *wqe);
 void loop_ud_exit(void);
 
+/* ipoib.c */
+int loop_ipoib_init(struct loop_dev *dev);
+void loop_ipoib_exit(void);
+
 /* control.c */
 enum loop_fault {
 	LOOP_PASS,

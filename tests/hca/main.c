@@ -229,13 +229,18 @@ static int __init ib_loop_init(void)
 	strscpy(rdi->ibdev.node_desc, "ib_loop", sizeof(rdi->ibdev.node_desc));
 	ib_set_device_ops(&rdi->ibdev, &loop_ops);
 	dev_set_name(&rdi->ibdev.dev, "ibloop0");
-	ret = rvt_register_device(rdi);
+	ret = loop_ipoib_init(dev);
 	if (ret)
 		goto free_queue;
+	ret = rvt_register_device(rdi);
+	if (ret)
+		goto no_ipoib;
 	loop_control_init(dev);
 	the_dev = dev;
 	return 0;
 
+no_ipoib:
+	loop_ipoib_exit();
 free_queue:
 	destroy_workqueue(dev->wq);
 free_device:
@@ -251,6 +256,7 @@ static void __exit ib_loop_exit(void)
 	loop_control_exit();
 	loop_ud_exit();
 	rvt_unregister_device(&dev->rdi);
+	loop_ipoib_exit();
 	destroy_workqueue(dev->wq);
 	rvt_dealloc_device(&dev->rdi);
 }
