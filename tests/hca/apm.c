@@ -6,7 +6,8 @@
  * The primary path goes from port 1 to port 2, the alternate one from port 2 to port 1. Then the
  * primary one breaks: data goes on by the other, and so do the messages that end the connection.
  * All of it without and with a global route header. Then a connection across a router, which
- * knows no LIDs of the other side and gets its alternate path later, by a LAP.
+ * knows no LIDs of the other side and gets its alternate path later, by a LAP. An APR that nobody
+ * waits for changes nothing: no function of ib_cm sends a LAP, so it never waits for one.
  */
 
 #include <linux/completion.h>
@@ -346,6 +347,7 @@ static bool load_alternate(void)
 		step(lap_taken(&alternate), "with the alternate path") &&
 		step(!apm_send_lap(active.id, passive.id, qpn, &primary, &alternate),
 		     "and again, a duplicate") &&
+		step(!apm_send_apr(passive.id, active.id, &alternate), "an APR is sent") &&
 		step(transfer(&active, &passive, 0xb1) && transfer(&passive, &active, 0xb2),
 		     "messages both ways");
 }
@@ -361,6 +363,14 @@ static bool disconnect(void)
 		     came(&passive.events[IB_CM_TIMEWAIT_EXIT]), "TimeWait ends at both ends");
 }
 
+/* apr_ignored - once a later message of the same port, the DREP, has arrived */
+static bool apr_ignored(void)
+{
+	return step(active.id->lap_state == IB_CM_LAP_UNINIT &&
+		    !completion_done(&active.events[IB_CM_APR_RECEIVED]),
+		    "nobody was told of the APR");
+}
+
 static void run(struct ib_device *ibdev, u8 hop_limit)
 {
 	int ret;
@@ -372,7 +382,7 @@ static void run(struct ib_device *ibdev, u8 hop_limit)
 		if (step(!IS_ERR(active.id), "an id"))
 			(void)(connect_ends(hop_limit) &&
 			       (hop_limit == ROUTED ? load_alternate() : migrate(hop_limit)) &&
-			       disconnect());
+			       disconnect() && (hop_limit != ROUTED || apr_ignored()));
 	}
 	loop_break_port(0);
 	free_end(&active);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: alternate paths: a connection moves to the other ports when the primary path breaks
 # timeout: 90
+# debug: yes
 
 . /vm/lib.sh
 . /vm/hca/ib.sh
@@ -24,6 +25,7 @@ assert_eq "DREQs of port 1 and port 2" "$(both unique dreq tx)" "1 2"
 assert_eq "DREPs of port 1 and port 2" "$(both unique drep tx)" "2 1"
 assert_eq "LAPs that port 2 received, and duplicates among them" \
 	"$(of_port 2 counter_delta rx_msgs lap) $(of_port 2 counter_delta rx_duplicates lap)" "2 1"
+assert_eq "APRs that port 1 received" "$(of_port 1 counter_delta rx_msgs apr)" 1
 [ ! -d /sys/module/ib_apm_test ] || check "it unloads" rmmod ib_apm_test
 
 check "everything unloads" ib_unload
