@@ -90,13 +90,20 @@ end_of_scenario() {
 }
 trap end_of_scenario EXIT
 
+# nap: a twentieth of a second, without a process for it, as the loops below do it often. Nothing is
+# ever written into this pipe, and it has no end because it is open for writing.
+exec {nothing}<> <(:)
+nap() {
+	read -r -t 0.05 -u $nothing || :
+}
+
 # wait_for SECONDS CMD...: polls until the command succeeds; fails when the time is over.
 wait_for() {
 	local deadline=$((${EPOCHREALTIME/./} + $1 * SLOW * 1000000))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "${EPOCHREALTIME/./}" -lt $deadline ] || return 1
-		sleep 0.05
+		nap
 	done
 }
 
@@ -131,7 +138,9 @@ finish() {
 }
 
 gone() {
-	[ ! -d "/proc/$1" ] || grep -q '^State:.*zombie' "/proc/$1/status"
+	local stat
+	# The state follows the name, which is in parentheses.
+	! read -r stat 2>/dev/null <"/proc/$1/stat" || [[ $stat == *") Z "* ]]
 }
 
 # stop NAME: TERM and not KILL, which would leave children that hold the modules.
@@ -253,7 +262,11 @@ unload_stack() {
 
 # listening PORT: a listener is bound to rxe0 on that service port.
 listening() {
-	rdma resource show cm_id | grep LISTEN | grep -q ":$1 "
+	local line
+	while IFS= read -r line; do
+		[[ $line != *LISTEN* || $line != *":$1 "* ]] || return 0
+	done <<<"$(rdma resource show cm_id)"
+	return 1
 }
 
 # Numbers of what consumers hold on rxe0, of which an unused device has only ib_core's own.
@@ -282,15 +295,18 @@ counter() {
 	cat "$PORT/cm_$1/$2"
 }
 
-mark_counters() {
-	local group
-	for group in tx_msgs tx_retries rx_msgs rx_duplicates; do
-		(cd $PORT/cm_$group && grep . *) >$RUN/counters.$group
-	done
-}
-
 # Each process that a scenario starts takes long on a kernel that checks itself, and these are called
 # often: they start none. What they find is in $delta.
+
+mark_counters() {
+	local group file value
+	for group in tx_msgs tx_retries rx_msgs rx_duplicates; do
+		for file in $PORT/cm_$group/*; do
+			read -r value <$file
+			echo "${file##*/}:$value"
+		done >$RUN/counters.$group
+	done
+}
 
 # delta_of GROUP NAME: since mark_counters
 delta_of() {
@@ -464,9 +480,9 @@ two_way() {
 # quiet: no message was counted for a second.
 quiet() {
 	local now
-	now=$(cat $PORT/cm_*/* | cksum)
+	now=$(cat $PORT/cm_*/*)
 	sleep 1
-	[ "$now" = "$(cat $PORT/cm_*/* | cksum)" ]
+	[ "$now" = "$(cat $PORT/cm_*/*)" ]
 }
 
 # vmctl kill|boot|reset ROLE: ends the other guest as a power failure would, starts it (same
