@@ -29,14 +29,24 @@ adapter_plug() {
 
 # Their numbers are new ones when a program still has the old ones open.
 umads_ready() {
-	[ "$(grep -l ibloop0 /sys/class/infiniband_mad/umad*/ibdev | wc -l)" = 2 ]
+	local file name found=0
+	for file in /sys/class/infiniband_mad/umad*/ibdev; do
+		! read -r name 2>/dev/null <$file || [ "$name" != ibloop0 ] || found=$((found + 1))
+	done
+	[ $found = 2 ]
 }
 
 # ib_unload: everything that stands on the adapter, and it; the order of the modules is given.
 ib_unload() {
-	sm_stop
+	local module
 	ipoib_stop
-	for module in "${@:-ib_ipoib}" ib_loop rdmavt; do
+	# While there is a subnet manager: an interface leaves its multicast groups, and without an
+	# answer it takes 14 s to give up.
+	for module in "${@:-ib_ipoib}"; do
+		[ ! -d /sys/module/$module ] || wait_for 20 rmmod $module || return 1
+	done
+	sm_stop
+	for module in ib_loop rdmavt; do
 		[ ! -d /sys/module/$module ] || wait_for 10 rmmod $module || return 1
 	done
 }
@@ -78,8 +88,9 @@ sm_stop() {
 }
 
 ports_active() {
-	[ "$(cat $HCA/ports/*/state)" = "4: ACTIVE
-4: ACTIVE" ]
+	local one two
+	read -r one <$HCA/ports/1/state && read -r two <$HCA/ports/2/state &&
+		[ "$one $two" = "4: ACTIVE 4: ACTIVE" ]
 }
 
 # --- what the adapter does -----------------------------------------------------------------
@@ -141,14 +152,14 @@ ipoib_start() {
 	two sysctl -qw net.ipv6.conf.all.disable_ipv6=1
 	ip link set ib0 netns one
 	ip link set ib1 netns two
-	one ip addr add $FIRST_ADDRESS/24 dev ib0
-	two ip addr add $SECOND_ADDRESS/24 dev ib1
+	ip -n one addr add $FIRST_ADDRESS/24 dev ib0
+	ip -n two addr add $SECOND_ADDRESS/24 dev ib1
 	ipoib_up
 }
 
 ipoib_up() {
-	one ip link set ib0 up
-	two ip link set ib1 up
+	ip -n one link set ib0 up
+	ip -n two link set ib1 up
 	wait_for 20 reaches || bail "no ping from ib0 to ib1"
 }
 
@@ -169,7 +180,12 @@ ipoib_mode() {
 	local mtu=65520
 	[ "$1" = connected ] || mtu=2044
 	one sh -c "echo $1 >/sys/class/net/ib0/mode" && two sh -c "echo $1 >/sys/class/net/ib1/mode" &&
-		one ip link set ib0 mtu $mtu && two ip link set ib1 mtu $mtu
+		ip -n one link set ib0 mtu $mtu && ip -n two link set ib1 mtu $mtu
+}
+
+# tcp_listening PORT: in the second namespace
+tcp_listening() {
+	two ss -ltn | grep -q ":$1"
 }
 
 # tcp_copy MIB: random data from the first to the second; true when the checksums agree.
@@ -182,7 +198,7 @@ c, _ = s.accept()
 h = hashlib.sha256()
 while d := c.recv(1 << 20): h.update(d)
 print(h.hexdigest())"
-	wait_for 10 eval 'two ss -ltn | grep -q :9000' || return 1
+	wait_for 10 tcp_listening 9000 || return 1
 	sent=$(one python3 -c "
 import hashlib, os, socket
 s = socket.create_connection(('$SECOND_ADDRESS', 9000))

@@ -147,7 +147,6 @@ class _Run:
             case "klog":
                 self.logs[role].write(f"kernel: {rest}\n")
                 if BAD.search(rest):
-                    self.result.complaint = self.result.complaint or rest
                     self.failed(f"{who}kernel: {rest}", serious=True)
             case "say":
                 # For people: at once, beside the KTAP.
@@ -182,7 +181,6 @@ class _Run:
     def guest_died(self, guest, who):
         lines = [line for line in guest.console().splitlines() if BAD.search(line)]
         cause = lines[0] if lines else "see its console"
-        self.result.complaint = self.result.complaint or cause
         self.failed(f"{who}the guest died: {cause}", serious=True)
         self.running.clear()
 

@@ -129,10 +129,9 @@ class Runner:
                 break
             if group.last_died_of_int3:
                 why = "the emulator died with 'Oops: int3'"
-            elif self.retry and result.excusable:
+            elif self.retry and not result.serious:
                 # Emulated processors and soft-RoCE lose packets and time. What the kernel
-                # complains of, what hangs and what dies is not excused, except for a fault of
-                # other code that the scenario names.
+                # complains of, what hangs and what dies is never excused.
                 why = f"failed ({'; '.join(result.reasons)})"
                 self.keep_logs(scenario)
                 self.unstable.append(scenario.name)

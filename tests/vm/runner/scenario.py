@@ -8,7 +8,7 @@ import re
 import sys
 
 HEADER = re.compile(
-    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|debug|foreign):"
+    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|debug):"
     r" *(.*?) *$"
 )
 DEFAULTS = {
@@ -24,9 +24,6 @@ DEFAULTS = {
     "kernel": "",  # debug: only on that one
     "debug": "no",  # yes: make test runs it on the debug kernel, too
     "memory": "2048",  # MiB; the debug kernel gets more
-    # A known fault of kernel code that is not ours, as a regular expression. When it is the first
-    # thing that the kernel complains of, the scenario may run once more.
-    "foreign": "",
 }
 
 
@@ -45,7 +42,6 @@ class Scenario:
     kernel: str
     debug: bool
     memory: int
-    foreign: str
 
     def kinds(self, under_test):
         """Which module each guest loads."""
@@ -59,14 +55,7 @@ class Result:
     seconds: float = 0.0
     lines: list = dataclasses.field(default_factory=list)  # KTAP of the subtests
     serious: bool = False  # a complaint of the kernel, a hang or a death
-    complaint: str = ""  # the first one of the kernel
     reasons: list = dataclasses.field(default_factory=list)  # why it failed
-
-    @property
-    def excusable(self):
-        """Whether a second attempt may show that it was not the module's fault."""
-        foreign = self.scenario.foreign
-        return not self.serious or bool(foreign and re.search(foreign, self.complaint))
 
 
 def parse(path):
@@ -97,7 +86,6 @@ def parse(path):
         kernel=fields["kernel"],
         debug=fields["debug"] == "yes",
         memory=int(fields["memory"]),
-        foreign=fields["foreign"],
     )
 
 

@@ -2,7 +2,6 @@
 # title: IPoIB between two namespaces: datagrams, connections with 64 KiB packets, both ways
 # timeout: 120
 # debug: yes
-# foreign: WARNING: .*(ipoib_transport_dev_cleanup|rdma_restrack_clean)
 
 . /vm/lib.sh
 . /vm/hca/ib.sh
@@ -37,7 +36,7 @@ check "a copy of $size MiB over TCP, the same at the other end" tcp_copy $size
 assert_eq "no more connections for it, REQs" "$(both unique req tx)" "1 1"
 
 mark_both
-check "the second interface goes down" two ip link set ib1 down
+check "the second interface goes down" ip -n two link set ib1 down
 wait_for 10 eval '[ "$(of_port 2 unique dreq tx)" -ge 1 ]'
 assert_ge "DREQs of its end, at least" "$(of_port 2 unique dreq tx)" 1
 check "and up" ipoib_up

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: a subnet manager brings the two ports of an InfiniBand adapter up
 # timeout: 60
+# debug: yes
 
 . /vm/lib.sh
 . /vm/hca/ib.sh

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: rdma_cm between InfiniBand ports, by IPoIB addresses: rping, ucmatose, udaddy, perftest
 # timeout: 120
+# debug: yes
 
 . /vm/lib.sh
 . /vm/hca/ib.sh
 
+dreps_came() {
+	local delta
+	of_port 1 unique_of drep rx
+	[ $delta = 0 ] || return 0
+	of_port 2 unique_of drep rx
+	[ $delta != 0 ]
+}
+
 # One side sends what the other one receives, and the adapter loses nothing.
 ports_agree() {
 	local sent
-	wait_for 15 eval '[ "$(both unique drep rx)" != "0 0" ]'
+	wait_for 15 dreps_came
 	wait_for 10 of_port 1 quiet
 	sent=$(of_port 1 sent_messages)
 	of_port 2 received_as_sent "$sent"
@@ -52,7 +61,7 @@ assert_eq "a connection to nobody is rejected, REJs of port 2" "$(of_port 2 uniq
 
 mark_both
 background server ip netns exec two ib_write_bw -R -n 200 -s 65536
-sleep 1
+wait_for 10 listening 18515 || bail "ib_write_bw does not listen"
 check "ib_write_bw over rdma_cm" one ib_write_bw -R -n 200 -s 65536 $SECOND_ADDRESS
 finish server 20
 assert_eq "its server, status" $? 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: SRP by its own InfiniBand path, without rdma_cm: login, I/O, logout, login again
 # timeout: 120
+# debug: yes
 
 . /vm/lib.sh
 . /vm/storage.sh

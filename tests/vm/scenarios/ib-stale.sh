@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: IPoIB: a peer vanishes without a word and comes back with the same QPN: traffic in 5 s
 # timeout: 120
-# foreign: WARNING: .*(ipoib_transport_dev_cleanup|rdma_restrack_clean)
+# debug: yes
 
 . /vm/lib.sh
 . /vm/hca/ib.sh
@@ -20,15 +20,15 @@ sending_qpn() {
 # keeps the first from using the number for a connection of its own.
 reboot_second() {
 	fault drop $DREQ 2 1000
-	two ip link set ib1 down
-	two ip link set ib1 up
-	two ip neigh replace $FIRST_ADDRESS lladdr "$first_lladdr" dev ib1 nud permanent
+	ip -n two link set ib1 down
+	ip -n two link set ib1 up
+	ip -n two neigh replace $FIRST_ADDRESS lladdr "$first_lladdr" dev ib1 nud permanent
 	wait_for 10 two_running
 	next_qpn "$1"
 }
 
 two_running() {
-	two ip link show ib1 | grep -q LOWER_UP && [ "$(two cat /sys/class/net/ib1/carrier)" = 1 ]
+	[[ $(ip -n two link show ib1) == *LOWER_UP* ]]
 }
 
 milliseconds() {

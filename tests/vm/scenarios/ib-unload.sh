@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: connections, adapter, subnet manager and modules go in every order
 # timeout: 150
-# long: yes
-# foreign: WARNING: .*(ipoib_transport_dev_cleanup|rdma_restrack_clean)
-
-# IPoIB that goes under connections destroys its completion queues while its own worker may still
-# have to destroy the queue pairs that use them ("Destroy of kernel CQ shouldn't fail"). Seen in 4 of
-# 10 runs on an idle machine, in 1 of 10 on the C module. The more often it goes, the likelier:
-# therefore this scenario is not among those of make test.
+# debug: yes
 
 . /vm/lib.sh
 . /vm/hca/ib.sh
