@@ -152,6 +152,7 @@ extern atomic_t api_other_calls;
 
 /* How long api_wait and api_wait_child wait. */
 extern unsigned int api_wait_limit;
+extern unsigned int api_slow;
 
 /* The listener whose ib_cm_id has no context, because it is shared. */
 extern struct api_id *api_shared_listener;

@@ -8,7 +8,7 @@ load_api() {
 	load_stack
 	setup_rxe
 	[ -e $VM/api/ib_cm_api_test.ko ] || bail "ib_cm_api_test was not built: see the runner's messages"
-	insmod $VM/api/ib_cm_api_test.ko netdev=v0 under_test=$MODULE_KIND "$@" ||
+	insmod $VM/api/ib_cm_api_test.ko netdev=v0 under_test=$MODULE_KIND slow=$SLOW "$@" ||
 		bail "ib_cm_api_test does not load: $(dmesg | tail -n 3 | tr '\n' ' ')"
 	api_live=$(live_objects)
 	api_resources=$(resources)

@@ -5,8 +5,12 @@
  */
 
 #include <linux/etherdevice.h>
+#include <linux/log2.h>
 
 #include "api.h"
+
+/* 4.096 us * 2^16 = 268 ms */
+#define RESPONSE_TIMEOUT	16
 
 void api_path(struct sa_path_rec *path, u8 packet_life_time)
 {
@@ -42,9 +46,8 @@ void api_conn_init(struct api_conn *conn, u8 packet_life_time)
 		.starting_psn = 0x123456,
 		.responder_resources = 3,
 		.initiator_depth = 5,
-		/* 256 ms each */
-		.remote_cm_response_timeout = 16,
-		.local_cm_response_timeout = 16,
+		.remote_cm_response_timeout = RESPONSE_TIMEOUT + ilog2(api_slow),
+		.local_cm_response_timeout = RESPONSE_TIMEOUT + ilog2(api_slow),
 		.retry_count = 6,
 		.rnr_retry_count = 7,
 		.max_cm_retries = 15,

@@ -29,6 +29,10 @@ static char *under_test = "rust";
 module_param(under_test, charp, 0444);
 MODULE_PARM_DESC(under_test, "which ib_cm is loaded: rust or c");
 
+unsigned int api_slow = 1;
+module_param_named(slow, api_slow, uint, 0444);
+MODULE_PARM_DESC(slow, "how much slower this kernel is: messages wait that much longer for answers");
+
 static const struct api_suite * const suites[] = {
 	&api_suite_errno_state,
 	&api_suite_errno_param,
@@ -205,6 +209,8 @@ static const struct file_operations results_fops = {
 
 static int __init api_init(void)
 {
+	if (!api_slow)
+		return -EINVAL;
 	results = vmalloc(RESULTS_SIZE);
 	if (!results)
 		return -ENOMEM;
