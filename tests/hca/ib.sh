@@ -198,14 +198,14 @@ c, _ = s.accept()
 h = hashlib.sha256()
 while d := c.recv(1 << 20): h.update(d)
 print(h.hexdigest())"
-	wait_for 10 tcp_listening 9000 || return 1
+	wait_for 30 tcp_listening 9000 || { show receiver; return 1; }
 	sent=$(one python3 -c "
 import hashlib, os, socket
 s = socket.create_connection(('$SECOND_ADDRESS', 9000))
 h = hashlib.sha256()
 for _ in range($1): d = os.urandom(1 << 20); h.update(d); s.sendall(d)
 print(h.hexdigest())")
-	finish receiver 30 || return 1
+	finish receiver 30 || { show receiver; return 1; }
 	got=$(cat $RUN/receiver.log)
 	[ -n "$sent" ] && [ "$sent" = "$got" ]
 }

@@ -25,6 +25,8 @@ ports_agree() {
 	of_port 1 received_as_sent "$sent"
 }
 
+writes=$((200 / SLOW))
+
 ib_load
 sm_start 1
 ipoib_start
@@ -60,9 +62,9 @@ one rping -c -a $SECOND_ADDRESS -p 7999 -C 1 >$RUN/none.log 2>&1
 assert_eq "a connection to nobody is rejected, REJs of port 2" "$(of_port 2 unique rej tx)" 1
 
 mark_both
-background server ip netns exec two ib_write_bw -R -n 200 -s 65536
+background server ip netns exec two ib_write_bw -R -n $writes -s 65536
 wait_for 10 listening 18515 || bail "ib_write_bw does not listen"
-check "ib_write_bw over rdma_cm" one ib_write_bw -R -n 200 -s 65536 $SECOND_ADDRESS
+check "ib_write_bw over rdma_cm" one ib_write_bw -R -n $writes -s 65536 $SECOND_ADDRESS
 finish server 20
 assert_eq "its server, status" $? 0
 

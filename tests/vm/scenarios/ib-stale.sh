@@ -47,7 +47,9 @@ check "connected mode" ipoib_mode connected
 ipoib_up
 check "ping from the second" wait_for 10 second_reaches
 
-for round in 1 2 3; do
+# One is enough for a kernel that checks itself; the last case below is a second one.
+[ $SLOW = 1 ] && rounds="1 2 3" || rounds=1
+for round in $rounds; do
 	qpn=$(sending_qpn)
 	[ -n "$qpn" ] || bail "no QP of ib1 is in RTS: $(rdma resource show qp link ibloop0)"
 	mark_both
