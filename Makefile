@@ -8,8 +8,8 @@ SEEDS ?= 20000
 MINUTES ?= 10
 export ONLY CM KERNEL NO_DEBUG SERIES CLIPPY KDIR V
 
-.PHONY: build demo test test-all test-dkms bench sim fuzz mutants coverage check docs cmstat deb
-.PHONY: install uninstall clean clean-cache help
+.PHONY: build demo test test-all test-readme test-dkms bench sim fuzz mutants coverage check docs
+.PHONY: cmstat deb install uninstall clean clean-cache help
 
 build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel, SERIES=7.2 Debian's Linux 7.2)
 	@scripts/build
@@ -49,6 +49,9 @@ cmstat: ## builds out/cmstat, which shows what the module does
 
 deb: build cmstat ## Debian packages of the module, its source for DKMS, and cmstat, in out/deb
 	@scripts/deb
+
+test-readme: ## follows the README's section on use to the letter, in a system with systemd
+	@scripts/test-readme
 
 test-dkms: deb ## takes the source package through Debian's DKMS
 	@scripts/test-dkms

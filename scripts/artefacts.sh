@@ -21,6 +21,8 @@ set_kernel_names() {
 	debs=$cache/kernel-debs-$(key "$kernel_release" "$kernel_package_version" "recipe 1")
 	kernel=$cache/kernel-$kernel_release-$(key "${debs##*/}" "${build_root##*/}" "recipe 1")
 	guest=$cache/guest-$kernel_release-$(key "${debs##*/}" "$suite" $guest_packages "recipe 2")
+	system=$cache/system-$kernel_release-$(key "${debs##*/}" "$suite" $system_packages "recipe 1" \
+		"$(cat "$checkout/tests/vm/system/reader.service" "$checkout/scripts/in-root/pack-system")")
 	debug_kernel=$cache/debug-kernel-$(key "${debs##*/}" "recipe 1" \
 		"$(cat "$checkout/tests/vm/debug.config")")
 	debug_guest=$cache/debug-guest-$(key "${guest##*/}" "${debug_kernel##*/}" "recipe 1")

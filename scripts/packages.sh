@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What is installed in the two Debian roots. A change here makes a new root at the next run.
+# What is installed in the Debian roots. A change here makes a new root at the next run.
 
 # Where everything is compiled, and where QEMU runs.
 build_packages="
@@ -17,3 +17,9 @@ guest_packages="
 	rdma-core rdmacm-utils ibverbs-utils ibverbs-providers perftest infiniband-diags opensm
 	python3 python3-pyverbs e2fsprogs
 	nvme-cli nfs-kernel-server open-iscsi targetcli-fb"
+
+# A small system with systemd on a disk, on which the packages of this project are installed.
+system_packages="
+	systemd-sysv udev kmod iproute2 procps hostname
+	e2fsprogs busybox-static
+	rdma-core rdmacm-utils ibverbs-providers"
