@@ -8,12 +8,11 @@
 
 #include <linux/completion.h>
 #include <linux/list.h>
-#include <linux/netdevice.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
-#include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
-#include <rdma/ib_verbs.h>
+
+#include "roce.h"
 
 /* How long to wait for something that must happen; emulated machines are slow. */
 #define API_WAIT_MS		20000
@@ -95,19 +94,8 @@ __printf(3, 4) bool api_check(struct api_test *t, bool good, const char *fmt, ..
 
 /* --- a consumer (consumer.c) --- */
 
-struct api_device {
-	struct net_device *netdev;
-	struct ib_device *ib_device;
-	u32 port;
-	union ib_gid gid;
-	const struct ib_gid_attr *attr;
-};
-
 /* The device that a suite runs on; valid during the suite. */
-extern struct api_device api_device;
-
-int api_device_open(struct api_device *dev, const char *netdev);
-void api_device_close(struct api_device *dev);
+extern struct roce_device api_device;
 
 /* An event with everything that is valid in the handler only. */
 struct api_event {

@@ -4,7 +4,6 @@
  * numbers are made up, and no number is used twice.
  */
 
-#include <linux/etherdevice.h>
 #include <linux/log2.h>
 
 #include "api.h"
@@ -14,22 +13,7 @@
 
 void api_path(struct sa_path_rec *path, u8 packet_life_time)
 {
-	memset(path, 0, sizeof(*path));
-	path->rec_type = SA_PATH_REC_TYPE_ROCE_V2;
-	path->sgid = api_device.gid;
-	path->dgid = api_device.gid;
-	path->hop_limit = 64;
-	path->reversible = 1;
-	path->numb_path = 1;
-	path->pkey = cpu_to_be16(0xffff);
-	path->mtu_selector = IB_SA_EQ;
-	path->mtu = IB_MTU_1024;
-	path->rate_selector = IB_SA_EQ;
-	path->rate = IB_RATE_10_GBPS;
-	path->packet_life_time_selector = IB_SA_EQ;
-	path->packet_life_time = packet_life_time;
-	path->roce.route_resolved = true;
-	memcpy(path->roce.dmac, api_device.netdev->dev_addr, ETH_ALEN);
+	roce_path(&api_device, path, packet_life_time);
 }
 
 /* For use in the structure where it stands: the request points at the path beside it. */

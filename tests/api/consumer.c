@@ -7,11 +7,10 @@
 #include <linux/delay.h>
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 
 #include "api.h"
 
-struct api_device api_device;
+struct roce_device api_device;
 struct api_id *api_shared_listener;
 unsigned int api_wait_limit = API_WAIT_MS;
 atomic_t api_other_calls;
@@ -83,56 +82,6 @@ __be64 api_service_id(void)
 u32 api_qpn(void)
 {
 	return next_qpn++;
-}
-
-/* --- the device --- */
-
-/* The GID of an IPv4 address: connections over it need no route of the network to be resolved. */
-static const struct ib_gid_attr *find_gid(struct ib_device *ib_device, u32 port)
-{
-	int entries = ib_device->port_data[port].immutable.gid_tbl_len;
-	int i;
-
-	for (i = 0; i < entries; i++) {
-		const struct ib_gid_attr *attr = rdma_get_gid_attr(ib_device, port, i);
-
-		if (IS_ERR(attr))
-			continue;
-		if (attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
-		    ipv6_addr_v4mapped((struct in6_addr *)attr->gid.raw))
-			return attr;
-		rdma_put_gid_attr(attr);
-	}
-	return NULL;
-}
-
-int api_device_open(struct api_device *dev, const char *netdev)
-{
-	dev->netdev = dev_get_by_name(&init_net, netdev);
-	if (!dev->netdev)
-		return -ENODEV;
-	dev->ib_device = ib_device_get_by_netdev(dev->netdev, RDMA_DRIVER_UNKNOWN);
-	if (!dev->ib_device)
-		goto put_netdev;
-	dev->port = 1;
-	dev->attr = find_gid(dev->ib_device, dev->port);
-	if (!dev->attr)
-		goto put_device;
-	dev->gid = dev->attr->gid;
-	return 0;
-
-put_device:
-	ib_device_put(dev->ib_device);
-put_netdev:
-	dev_put(dev->netdev);
-	return -ENODEV;
-}
-
-void api_device_close(struct api_device *dev)
-{
-	rdma_put_gid_attr(dev->attr);
-	ib_device_put(dev->ib_device);
-	dev_put(dev->netdev);
 }
 
 /* --- events --- */

@@ -276,7 +276,7 @@ static void primaries(struct api_test *t)
 /* A DREQ on one device that names a connection of another one. */
 static void other_device(struct api_test *t)
 {
-	struct api_device other;
+	struct roce_device other;
 	struct api_conn conn;
 	union wire_mad mad;
 
@@ -284,7 +284,7 @@ static void other_device(struct api_test *t)
 		api_expected_difference("a message that names an ID of another device");
 		return;
 	}
-	if (api_device_open(&other, "v1")) {
+	if (roce_open(&other, "v1")) {
 		api_note("skipped: there is no RoCE device on v1");
 		return;
 	}
@@ -315,7 +315,7 @@ static void other_device(struct api_test *t)
 	api_eq(t, conn.passive->cm_id->state, IB_CM_ESTABLISHED, "state afterwards");
 	api_disconnect(t, &conn);
 close:
-	api_device_close(&other);
+	roce_close(&other);
 }
 
 static const struct api_case cases[] = {

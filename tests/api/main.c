@@ -178,11 +178,11 @@ static ssize_t run_write(struct file *file, const char __user *user, size_t len,
 	mutex_lock(&run_lock);
 	results_len = 0;
 	api_free_all();
-	ret = suites[i]->no_device ? 0 : api_device_open(&api_device, netdev);
+	ret = suites[i]->no_device ? 0 : roce_open(&api_device, netdev);
 	if (!ret)
 		run_suite(suites[i]);
 	if (!ret && !suites[i]->no_device)
-		api_device_close(&api_device);
+		roce_close(&api_device);
 	mutex_unlock(&run_lock);
 	return ret ? ret : len;
 }

@@ -26,7 +26,7 @@ static void send_done(struct ib_mad_agent *mad_agent, struct ib_mad_send_wc *wc)
 	complete(&sent);
 }
 
-bool wire_open(struct api_test *t, const struct api_device *device)
+bool wire_open(struct api_test *t, const struct roce_device *device)
 {
 	struct rdma_ah_attr ah_attr;
 	struct sa_path_rec path;
@@ -158,7 +158,7 @@ void wire_count(struct wire_counters *counters)
 			counters->value[group][attr] = read_counter(device_name, group, attr);
 }
 
-long wire_counter(const struct api_device *device, enum wire_group group, enum wire_attr attr)
+long wire_counter(const struct roce_device *device, enum wire_group group, enum wire_attr attr)
 {
 	return read_counter(dev_name(&device->ib_device->dev), group, attr);
 }

@@ -56,7 +56,7 @@ struct wire_counters {
 };
 
 /* Opens an agent on the device that sends to the device itself. */
-bool wire_open(struct api_test *t, const struct api_device *device);
+bool wire_open(struct api_test *t, const struct roce_device *device);
 void wire_close(void);
 
 /* Opens one on the usual device, and counts when all that was before is over. */
@@ -72,7 +72,7 @@ void wire_ids(union wire_mad *mad, enum wire_attr attr, __be32 local_id, __be32 
 void wire_count(struct wire_counters *counters);
 
 /* One counter of a device, which needs no agent. */
-long wire_counter(const struct api_device *device, enum wire_group group, enum wire_attr attr);
+long wire_counter(const struct roce_device *device, enum wire_group group, enum wire_attr attr);
 
 /* Returns when all messages that were sent before have been looked at. */
 bool wire_fence(struct api_test *t);

@@ -7,26 +7,13 @@
 #define IB_CM_BENCH_H
 
 #include <linux/llist.h>
-#include <linux/netdevice.h>
 #include <linux/wait.h>
-#include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
-#include <rdma/ib_verbs.h>
+
+#include "roce.h"
 
 /* A run in which nothing happens for so long has failed. */
 #define BENCH_STALL_MS		60000
-
-/* --- the device (device.c) --- */
-
-struct bench_device {
-	struct net_device *netdev;
-	struct ib_device *ib_device;
-	const struct ib_gid_attr *attr;
-};
-
-int bench_device_open(struct bench_device *dev, const char *netdev);
-void bench_device_close(struct bench_device *dev);
-void bench_path(const struct bench_device *dev, struct sa_path_rec *path, u8 life_time);
 
 /* --- samples of one duration (times.c) --- */
 
@@ -75,7 +62,7 @@ struct bench_conn {
 
 struct bench_run {
 	struct bench_args args;
-	struct bench_device dev;
+	struct roce_device dev;
 	struct sa_path_rec path;
 	u64 service_id;			/* of the first listener */
 	struct ib_cm_id **listeners;

@@ -36,7 +36,7 @@ static int prepare(struct bench_run *run)
 	unsigned int i;
 	int ret;
 
-	bench_path(&run->dev, &run->path, run->args.life);
+	roce_path(&run->dev, &run->path, run->args.life);
 	ret = prepare_memory(run);
 	if (ret)
 		return ret;
@@ -66,7 +66,7 @@ struct bench_run *bench_run_new(const struct bench_args *args, bool keep)
 	run->keep = keep;
 	init_llist_head(&run->done);
 	init_waitqueue_head(&run->wait);
-	ret = bench_device_open(&run->dev, bench_netdev);
+	ret = roce_open(&run->dev, bench_netdev);
 	if (ret) {
 		kfree(run);
 		return ERR_PTR(ret);
@@ -96,7 +96,7 @@ void bench_run_free(struct bench_run *run)
 	bench_times_free(&run->unlisten);
 	vfree(run->listeners);
 	vfree(run->conns);
-	bench_device_close(&run->dev);
+	roce_close(&run->dev);
 	kfree(run);
 }
 

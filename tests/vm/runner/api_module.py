@@ -61,6 +61,9 @@ def up_to_date(source, module, kdir):
         if file.read() != kdir:
             return False
     built = os.path.getmtime(module)
+    shared = os.path.join(os.path.dirname(source), "common")
     return all(
-        os.path.getmtime(os.path.join(source, name)) < built for name in os.listdir(source)
+        os.path.getmtime(os.path.join(folder, name)) < built
+        for folder in (source, shared)
+        for name in os.listdir(folder)
     )

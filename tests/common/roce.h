@@ -1,21 +1,34 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The RoCE device that connects to itself.
+ * A RoCE device that connects to itself, for the modules that test and time ib_cm. A header, since
+ * each of them is built in a folder of its own.
  */
+#ifndef TESTS_COMMON_ROCE_H
+#define TESTS_COMMON_ROCE_H
 
 #include <linux/etherdevice.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_sa.h>
+#include <rdma/ib_verbs.h>
 
-#include "bench.h"
+struct roce_device {
+	struct net_device *netdev;
+	struct ib_device *ib_device;
+	u32 port;
+	union ib_gid gid;
+	const struct ib_gid_attr *attr;		/* of gid */
+};
 
 /* The GID of an IPv4 address: paths over it need no look-up of a neighbour. */
-static const struct ib_gid_attr *ipv4_gid(struct ib_device *ib_device)
+static inline const struct ib_gid_attr *roce_ipv4_gid(struct ib_device *ib_device, u32 port)
 {
-	int entries = ib_device->port_data[1].immutable.gid_tbl_len;
+	int entries = ib_device->port_data[port].immutable.gid_tbl_len;
 	int i;
 
 	for (i = 0; i < entries; i++) {
-		const struct ib_gid_attr *attr = rdma_get_gid_attr(ib_device, 1, i);
+		const struct ib_gid_attr *attr = rdma_get_gid_attr(ib_device, port, i);
 
 		if (IS_ERR(attr))
 			continue;
@@ -27,7 +40,8 @@ static const struct ib_gid_attr *ipv4_gid(struct ib_device *ib_device)
 	return NULL;
 }
 
-int bench_device_open(struct bench_device *dev, const char *netdev)
+/* The device above a network interface. Returns 0, or -ENODEV when there is none with a GID. */
+static inline int roce_open(struct roce_device *dev, const char *netdev)
 {
 	dev->netdev = dev_get_by_name(&init_net, netdev);
 	if (!dev->netdev)
@@ -35,9 +49,11 @@ int bench_device_open(struct bench_device *dev, const char *netdev)
 	dev->ib_device = ib_device_get_by_netdev(dev->netdev, RDMA_DRIVER_UNKNOWN);
 	if (!dev->ib_device)
 		goto put_netdev;
-	dev->attr = ipv4_gid(dev->ib_device);
+	dev->port = 1;
+	dev->attr = roce_ipv4_gid(dev->ib_device, dev->port);
 	if (!dev->attr)
 		goto put_device;
+	dev->gid = dev->attr->gid;
 	return 0;
 
 put_device:
@@ -47,19 +63,20 @@ put_netdev:
 	return -ENODEV;
 }
 
-void bench_device_close(struct bench_device *dev)
+static inline void roce_close(struct roce_device *dev)
 {
 	rdma_put_gid_attr(dev->attr);
 	ib_device_put(dev->ib_device);
 	dev_put(dev->netdev);
 }
 
-void bench_path(const struct bench_device *dev, struct sa_path_rec *path, u8 life_time)
+/* The path to itself. life_time: exponent of the packet life time, 4.096 us * 2^n. */
+static inline void roce_path(const struct roce_device *dev, struct sa_path_rec *path, u8 life_time)
 {
 	memset(path, 0, sizeof(*path));
 	path->rec_type = SA_PATH_REC_TYPE_ROCE_V2;
-	path->sgid = dev->attr->gid;
-	path->dgid = dev->attr->gid;
+	path->sgid = dev->gid;
+	path->dgid = dev->gid;
 	path->hop_limit = 64;
 	path->reversible = 1;
 	path->numb_path = 1;
@@ -73,3 +90,5 @@ void bench_path(const struct bench_device *dev, struct sa_path_rec *path, u8 lif
 	path->roce.route_resolved = true;
 	memcpy(path->roce.dmac, dev->netdev->dev_addr, ETH_ALEN);
 }
+
+#endif
