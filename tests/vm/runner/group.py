@@ -21,6 +21,7 @@ BAD = re.compile(
     r"|waiting for .* to become free|rust_kernel: panicked|ib_cm: .*(still live|leaked|not freed)"
 )
 INT3 = "Oops: int3"
+LEAK_SECONDS = 60
 
 
 class Group:
@@ -34,8 +35,10 @@ class Group:
             role: Guest(image, folder, role, cpus, memory, size == 2, self.events)
             for role in roles
         }
-        self.usable = False
+        self.usable = False  # its guests answer
+        self.reusable = False  # for another scenario
         self.last_died_of_int3 = False
+        self.ran = []  # names of scenarios
 
     def boot(self):
         # One after the other would double the time; QEMU starts at once and boots beside.
@@ -58,9 +61,37 @@ class Group:
         self.usable = True
 
     def close(self):
+        """Returns the lines of the guests' leak reports, None when none has looked for leaks."""
+        lines = self.find_leaks() if self.usable and self.ran else None
         for guest in self.guests.values():
             guest.power_off()
         self.usable = False
+        return lines
+
+    def find_leaks(self):
+        # One may have been switched off by its scenario.
+        waiting = {guest for guest in self.guests.values() if guest.channel}
+        for guest in waiting:
+            guest.say("leaks")
+        deadline = time.monotonic() + pace.scaled(LEAK_SECONDS)
+        lines, searched = [], False
+        while waiting:
+            try:
+                event = self.events.get(timeout=max(0.1, deadline - time.monotonic()))
+            except queue.Empty:
+                return lines + ["the search for leaks does not end"]
+            guest, boot, verb, rest = event
+            if boot != guest.boots:
+                continue
+            if verb == "leak":
+                lines.append(rest)
+            elif verb == "leaks":
+                searched |= rest == "searched"
+                waiting.discard(guest)
+            elif verb == "eof":
+                lines.append(f"guest {guest.role} ended during the search for leaks")
+                waiting.discard(guest)
+        return lines if searched or lines else None
 
     def kill(self):
         for guest in self.guests.values():
@@ -73,7 +104,9 @@ class Group:
         self.last_died_of_int3 = run.died and any(
             INT3 in guest.console() for guest in self.guests.values()
         )
-        if result.outcome != "ok" or scenario.fresh or run.switched_off:
+        self.ran.append(scenario.name)
+        self.reusable = result.outcome == "ok" and not scenario.fresh and not run.was_switched
+        if run.died or run.running_elsewhere:
             self.kill()
         return result
 
@@ -86,9 +119,11 @@ class _Run:
         self.kinds = dict(zip("ab", scenario.kinds(under_test)))
         self.result = Result(scenario, "ok")
         self.values, self.takers, self.at_barrier = {}, {}, {}
-        self.running, self.switched_off = set(), set()
+        self.running, self.switched_off, self.was_switched = set(), set(), False
         self.boots = dict.fromkeys(group.guests, 1)
         self.died = False
+        # The other guest was still at work when this one failed.
+        self.running_elsewhere = False
         self.logs = {
             role: open(f"{group.logs}/{scenario.name}.{role}.log", "w", encoding="utf-8")
             for role in group.guests
@@ -176,6 +211,7 @@ class _Run:
                     self.failed(f"{who}exit status {status}")
         if self.result.outcome != "ok":
             # The other guest may wait for this one until its time limit.
+            self.running_elsewhere = bool(self.running)
             self.running.clear()
 
     def guest_died(self, guest, who):
@@ -213,6 +249,7 @@ class _Run:
             return f"value there is no guest {role}"
         if verb in ("kill", "reset"):
             self.switched_off.add(role)
+            self.was_switched = True
             guest.kill()
             self.running.discard(role)
             for waiting in self.at_barrier.values():

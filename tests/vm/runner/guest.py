@@ -7,10 +7,13 @@ The guest says (see guest/init and lib.sh):
     log LINE            output of the scenario, for its log file
     klog LINE           a message of the guest's kernel since the scenario began
     done STATUS         the scenario ended: its exit status, or "unload"
+    leak LINE           of a report on memory that nothing points to
+    leaks WORD          the end of that report: "searched", or "unknown" without kmemleak
     barrier NAME, put KEY VALUE, take KEY, vmctl VERB ROLE
                         a question of the scenario; the runner answers with one line
 The runner says:
     run NAME MODULE SECONDS GUESTS BOOT
+    leaks
     poweroff
 """
 

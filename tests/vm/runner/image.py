@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-import api_module
+import test_modules
 
 
 def build_id(path):
@@ -29,8 +29,8 @@ def build_id(path):
 
 
 class Image:
-    def __init__(self, guest_folder, checkout, out, run_folder, modules, default):
-        """modules: {"rust": path, "c": path}; out: where the checkout's modules are built"""
+    def __init__(self, guest_folder, checkout, run_folder, modules, default):
+        """modules: {"rust": path, "c": path}"""
         self.kernel = os.path.join(guest_folder, "vmlinuz")
         self.disk = os.path.join(guest_folder, "base.img")
         self.made = os.path.join(run_folder, "initrd")  # what a run makes, and removes
@@ -53,7 +53,7 @@ class Image:
         shutil.copy2(os.path.join(checkout, "scripts", "install"), vm)
         shutil.copytree(os.path.join(source, "scenarios"), os.path.join(vm, "scenarios"))
         shutil.copytree(build_tools(source, checkout), os.path.join(vm, "tools"))
-        api_module.add(checkout, out, vm)
+        test_modules.add(checkout, vm)
         add_packages(checkout, vm)
         for kind, path in modules.items():
             folder = os.path.join(vm, "modules", kind)

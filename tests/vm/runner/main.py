@@ -67,6 +67,7 @@ class Runner:
         self.transcript = transcript
         self.lock = threading.Lock()
         self.groups = 0
+        self.leaks = 0  # guests that have lost memory
 
     def report(self, result):
         with self.lock:
@@ -110,12 +111,8 @@ class Runner:
     def run_one(self, group, scenario):
         """Returns the group, which another scenario may use."""
         shape = (scenario.guests, scenario.cpus, scenario.memory)
-        if group and (
-            not group.usable
-            or scenario.fresh
-            or shape != (group.size, group.cpus, group.memory)
-        ):
-            group.close()
+        if group and (scenario.fresh or shape != (group.size, group.cpus, group.memory)):
+            self.close(group)
             group = None
         for attempt in (1, 2):
             try:
@@ -139,10 +136,29 @@ class Runner:
                 break
             with self.lock:
                 print(f"# {scenario.name}: {why}, running it again in a fresh guest", flush=True)
-            group.close()
+            self.close(group)
             group = None
         self.report(result)
+        if not group.reusable:
+            self.close(group)
+            return None
         return group
+
+    def close(self, group):
+        leaks = group.close()
+        if leaks is None:
+            return
+        after = " ".join(group.ran)
+        with self.lock:
+            if not leaks:
+                print(f"# no leak after {after}", flush=True)
+                return
+            self.leaks += 1
+            path = f"{group.folder}/leaks.log"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(leaks) + "\n")
+            print(f"not ok - memory is lost after {after}")
+            print(f"# log: {path.replace('/src/', '', 1)}", flush=True)
 
     def keep_logs(self, scenario):
         """The logs of a first attempt stay beside those of the second."""
@@ -160,7 +176,7 @@ class Runner:
                 break
             group = self.run_one(group, scenario)
         if group:
-            group.close()
+            self.close(group)
 
     def run_all(self, chosen, workers):
         runnable = []
@@ -221,7 +237,7 @@ def main():
     if "rust" in needed and "rust" not in modules:
         sys.exit(f"{options.out}/ib_cm.ko does not exist: run 'make' first, or choose CM=c")
     folder = new_run_folder(checkout)
-    image = Image(options.guest, checkout, options.out, folder, modules, options.module)
+    image = Image(options.guest, checkout, folder, modules, options.module)
     try:
         if options.shell:
             return Guest(image, folder).shell()
@@ -239,6 +255,7 @@ def main():
     counts = {state: 0 for state in ("ok", "failed", "skipped")}
     for result in runner.results:
         counts[result.outcome] += 1
+    counts["failed"] += runner.leaks
     if not options.transcript:
         if runner.unstable:
             print(f"# at the second attempt, see their .first.log: {' '.join(runner.unstable)}")

@@ -2,6 +2,7 @@
 # title: the module's KUnit suites
 # only: rust
 # kernel: debug
+# debug: yes
 # timeout: 120
 
 . /vm/lib.sh

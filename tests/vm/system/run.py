@@ -47,6 +47,30 @@ def commands(path):
     return found
 
 
+def qemu(system, files, serial, more_arguments=""):
+    """The machine's command. What is written to its disk lasts as long as this process."""
+    return [
+        "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+        "-machine", "q35", *Accelerator.options(), "-smp", "2", "-m", "1024",
+        "-kernel", f"{system}/vmlinuz", "-initrd", f"{system}/initrd",
+        "-append", "console=ttyS0 tsc=reliable loglevel=5 oops=panic panic=-1 mitigations=off "
+        "rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0 root=/dev/vda rw quiet" + more_arguments,
+        "-drive", f"file={system}/disk.img,format=raw,if=virtio,snapshot=on,cache=unsafe",
+        "-drive", f"file={files},format=raw,if=virtio,readonly=on",
+        # A network without anybody else.
+        "-netdev", "user,id=n0,restrict=on", "-device", "virtio-net-pci,netdev=n0,romfile=",
+        *serial,
+    ]  # fmt: skip
+
+
+def shell(system, files):
+    """For a person, on this terminal, until the machine is switched off."""
+    print("A system with systemd, with a shell in a minute. /root/ib_cm is the folder that holds out.")
+    print("'poweroff' ends it, and so does Ctrl-A X.", flush=True)
+    serial = ["-serial", "mon:stdio", "-serial", "null"]
+    return subprocess.call(qemu(system, files, serial, " systemd.debug_shell=ttyS0"))
+
+
 class Machine:
     def __init__(self, system, files, folder):
         self.console_path = os.path.join(folder, "console")
@@ -54,20 +78,11 @@ class Machine:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(path)
         listener.listen(1)
-        # What is written to the disk lasts as long as this process of QEMU, over its reboots.
-        command = [
-            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-machine", "q35", *Accelerator.options(), "-smp", "2", "-m", "1024",
-            "-kernel", f"{system}/vmlinuz", "-initrd", f"{system}/initrd",
-            "-append", "console=ttyS0 tsc=reliable loglevel=5 oops=panic panic=-1 mitigations=off "
-            "rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0 root=/dev/vda rw quiet",
-            "-drive", f"file={system}/disk.img,format=raw,if=virtio,snapshot=on,cache=unsafe",
-            "-drive", f"file={files},format=raw,if=virtio,readonly=on",
-            # A network without anybody else.
-            "-netdev", "user,id=n0,restrict=on", "-device", "virtio-net-pci,netdev=n0,romfile=",
+        serial = [
             "-serial", f"file:{self.console_path}",
             "-chardev", f"socket,id=control,path={path}", "-serial", "chardev:control",
         ]  # fmt: skip
+        command = qemu(system, files, serial)
         with open(os.path.join(folder, "qemu"), "w", encoding="utf-8") as log:
             log.write(" ".join(command) + "\n")
             log.flush()
@@ -188,7 +203,10 @@ def main():
     parser.add_argument("folder", help="for logs")
     parser.add_argument("ours")
     parser.add_argument("theirs")
+    parser.add_argument("--shell", action="store_true", help="for a person instead")
     options = parser.parse_args()
+    if options.shell:
+        return shell(options.system, options.files)
     report = Report()
     machine = None
     start = time.monotonic()
