@@ -434,6 +434,12 @@ ask() {
 	read -r -u 3 answer || exit 1
 	case $answer in
 	value*) echo "${answer#value }" ;;
+	alone)
+		echo "the other guest has failed" >&2
+		# Also from within $(take ...), which is a process of its own.
+		kill -TERM $$
+		exit 1
+		;;
 	esac
 }
 

@@ -106,7 +106,7 @@ class Group:
         )
         self.ran.append(scenario.name)
         self.reusable = result.outcome == "ok" and not scenario.fresh and not run.was_switched
-        if run.died or run.running_elsewhere:
+        if run.died:
             self.kill()
         return result
 
@@ -122,8 +122,8 @@ class _Run:
         self.running, self.switched_off, self.was_switched = set(), set(), False
         self.boots = dict.fromkeys(group.guests, 1)
         self.died = False
-        # The other guest was still at work when this one failed.
-        self.running_elsewhere = False
+        # One guest has failed and ended.
+        self.alone = False
         self.logs = {
             role: open(f"{group.logs}/{scenario.name}.{role}.log", "w", encoding="utf-8")
             for role in group.guests
@@ -210,9 +210,18 @@ class _Run:
                 if self.result.outcome == "ok":
                     self.failed(f"{who}exit status {status}")
         if self.result.outcome != "ok":
-            # The other guest may wait for this one until its time limit.
-            self.running_elsewhere = bool(self.running)
-            self.running.clear()
+            # The other guest may wait for this one. It ends, and its log is told.
+            self.alone = True
+            for waiter in self.waiters():
+                waiter.say("alone")
+
+    def waiters(self):
+        """Empties the lists of guests that wait for an answer."""
+        roles = {role for waiting in self.at_barrier.values() for role in waiting}
+        found = [self.group.guests[role] for role in roles]
+        found += [guest for guests in self.takers.values() for guest in guests]
+        self.at_barrier, self.takers = {}, {}
+        return found
 
     def guest_died(self, guest, who):
         lines = [line for line in guest.console().splitlines() if BAD.search(line)]
@@ -222,7 +231,9 @@ class _Run:
 
     def answer(self, guest, verb, rest):
         role = guest.role
-        if verb == "barrier":
+        if self.alone and (verb == "barrier" or verb == "take" and rest not in self.values):
+            guest.say("alone")
+        elif verb == "barrier":
             waiting = self.at_barrier.setdefault(rest, set())
             waiting.add(role)
             if len(waiting) == self.group.size:

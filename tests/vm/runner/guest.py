@@ -10,7 +10,8 @@ The guest says (see guest/init and lib.sh):
     leak LINE           of a report on memory that nothing points to
     leaks WORD          the end of that report: "searched", or "unknown" without kmemleak
     barrier NAME, put KEY VALUE, take KEY, vmctl VERB ROLE
-                        a question of the scenario; the runner answers with one line
+                        a question of the scenario; the runner answers with one line; it is
+                        "alone" when the other guest is waited for, and has failed and ended
 The runner says:
     run NAME MODULE SECONDS GUESTS BOOT
     leaks
