@@ -65,8 +65,8 @@ def qemu(system, files, serial, more_arguments=""):
 
 def shell(system, files):
     """For a person, on this terminal, until the machine is switched off."""
-    print("A system with systemd; a shell in a minute. /root/ib_cm is the folder that holds out.")
-    print("'poweroff' ends it, and so does Ctrl-A X.", flush=True)
+    print("A system with systemd; its shell takes a minute. Then 'cd /root/ib_cm', the folder that")
+    print("holds out. 'poweroff' ends it, and so does Ctrl-A X.", flush=True)
     serial = ["-serial", "mon:stdio", "-serial", "null"]
     return subprocess.call(qemu(system, files, serial, " systemd.debug_shell=ttyS0"))
 

@@ -24,10 +24,18 @@ pub fn next_step(row: &Row<'_>) -> String {
     let owner = row.get("owner");
     let peer = row.get("peer");
     match row.get("waits") {
+        "peer:rep" if row.get("state") == "MRA_REQ_RCVD" => format!(
+            "{peer} has the REQ and has asked for more time: its program has not accepted yet; run \
+             'cmstat stuck' there."
+        ),
         "peer:rep" => format!(
             "It waits for {peer} to answer the REQ, which is sent {}; look whether the peer is up, \
              listens, and can be reached.",
             repeated(row)
+        ),
+        "peer:rtu" if row.get("state") == "MRA_REP_RCVD" => format!(
+            "{peer} has the REP and has asked for more time: its program has not confirmed yet; \
+             look at the client there."
         ),
         "peer:rtu" => format!(
             "It waits for {peer} to confirm the REP, which is sent {}; look at the client there.",
@@ -59,10 +67,24 @@ pub fn next_step(row: &Row<'_>) -> String {
             ),
             Some(call) => format!(
                 "It waits for {owner} to answer ({call} or a reject); look at the program that \
-                 listens."
+                 serves {}.",
+                service(row).unwrap_or_else(|| "it".to_string())
             ),
             None => "It waits for nothing.".to_string(),
         },
+    }
+}
+
+/// What a connection is to, as rdma_cm's programs know it: rdma_cm puts a port space and a port into
+/// the service ID (IBA annex A11.2.2).
+pub fn service(row: &Row<'_>) -> Option<String> {
+    let text = row.get("service_id");
+    let id = u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
+    match (id >> 16, id & 0xffff) {
+        (0, 0) => None,
+        (0x106, port) => Some(format!("TCP port {port}")),
+        (0x111, port) => Some(format!("UDP port {port}")),
+        _ => Some(format!("service {text}")),
     }
 }
 
@@ -114,10 +136,48 @@ mod tests {
             steps[1]
         );
         assert!(
-            steps[2].contains("waits for rdma_cm to answer (rep or a reject)"),
+            steps[2].contains(
+                "waits for rdma_cm to answer (rep or a reject); look at the program that serves \
+                 TCP port 7174."
+            ),
             "{}",
             steps[2]
         );
         assert!(steps[3].contains("for another 0.4 s"), "{}", steps[3]);
+    }
+
+    /// A row of these columns alone.
+    fn of(columns: &str, words: &str, check: impl Fn(Row<'_>)) {
+        let table = Table::parse(&format!("{columns}\n{words}\n")).unwrap();
+        table.rows().for_each(check);
+    }
+
+    #[test]
+    fn a_peer_that_has_asked_for_time_is_up() {
+        for (state, waits, has) in [
+            ("MRA_REQ_RCVD", "peer:rep", "REQ"),
+            ("MRA_REP_RCVD", "peer:rtu", "REP"),
+        ] {
+            of("state waits peer", &format!("{state} {waits} p"), |row| {
+                let step = next_step(&row);
+                assert!(step.starts_with(&format!("p has the {has}")), "{step}");
+                assert!(!step.contains("sent every"), "{step}");
+            });
+        }
+    }
+
+    #[test]
+    fn services() {
+        for (id, name) in [
+            ("0x0000000001061c06", Some("TCP port 7174")),
+            ("0x0000000001111c06", Some("UDP port 7174")),
+            ("0x0000000000000000", None),
+            ("0x10000000000000fe", Some("service 0x10000000000000fe")),
+            ("-", None),
+        ] {
+            of("service_id", id, |row| {
+                assert_eq!(service(&row).as_deref(), name)
+            });
+        }
     }
 }

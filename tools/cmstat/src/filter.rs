@@ -8,13 +8,13 @@ use crate::table::Row;
 /// The options of `cmstat list`; what is not given does not matter.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Filter {
-    /// In this state, as 'timewait' or REQ_SENT
-    #[arg(long)]
-    pub state: Option<String>,
+    /// In this state, as 'timewait' or REQ_SENT; several with commas
+    #[arg(long, value_delimiter = ',', value_parser = parse_state)]
+    pub state: Vec<String>,
     /// On this device
     #[arg(long)]
     pub device: Option<String>,
-    /// On this port of the device
+    /// On this port of the device (not a TCP port)
     #[arg(long)]
     pub port: Option<u32>,
     /// To this address (a GID, or an IPv4 address)
@@ -35,13 +35,13 @@ impl Filter {
                 .as_ref()
                 .is_none_or(|wanted| row.get(column) == wanted)
         };
-        let state = |wanted: &String| plain(wanted) == plain(row.get("state"));
         let peer = |wanted: &String| {
             let peer = row.get("peer");
             peer == wanted || peer.strip_prefix("::ffff:") == Some(wanted)
         };
         let number = |wanted: u32, column: &str| row.number(column) == Some(wanted);
-        self.state.as_ref().is_none_or(state)
+        let state = |wanted: &String| wanted == row.get("state");
+        (self.state.is_empty() || self.state.iter().any(state))
             && same(&self.device, "device")
             && self.port.is_none_or(|port| number(port, "port"))
             && self.peer.as_ref().is_none_or(peer)
@@ -50,6 +50,32 @@ impl Filter {
                 .is_none_or(|qpn| number(qpn, "local_qpn") || number(qpn, "remote_qpn"))
             && same(&self.owner, "owner")
     }
+}
+
+/// The states of the column `state`.
+const STATES: [&str; 15] = [
+    "IDLE",
+    "REQ_SENT",
+    "REQ_RCVD",
+    "MRA_REQ_SENT",
+    "MRA_REQ_RCVD",
+    "REP_SENT",
+    "REP_RCVD",
+    "MRA_REP_SENT",
+    "MRA_REP_RCVD",
+    "ESTABLISHED",
+    "DREQ_SENT",
+    "DREQ_RCVD",
+    "TIMEWAIT",
+    "SIDR_REQ_SENT",
+    "SIDR_REQ_RCVD",
+];
+
+fn parse_state(text: &str) -> Result<String, String> {
+    let found = STATES.iter().find(|state| plain(state) == plain(text));
+    found
+        .map(|state| state.to_string())
+        .ok_or_else(|| format!("choose one of {}", STATES.join(", ")))
 }
 
 /// A state's name in any spelling.
@@ -71,36 +97,48 @@ mod tests {
     #[test]
     fn each_option() {
         let some = |text: &str| Some(text.to_string());
+        let state = |text: &str| {
+            text.split(',')
+                .map(|word| parse_state(word).unwrap())
+                .collect()
+        };
         let none = Filter::default;
         assert_eq!(count(none()), 5);
         for (filter, matching) in [
             (
                 Filter {
-                    state: some("timewait"),
+                    state: state("timewait"),
                     ..none()
                 },
                 1,
             ),
             (
                 Filter {
-                    state: some("req-sent"),
+                    state: state("req-sent"),
                     ..none()
                 },
                 1,
             ),
             (
                 Filter {
-                    state: some("REQ_RCVD"),
+                    state: state("REQ_RCVD"),
                     ..none()
                 },
                 1,
             ),
             (
                 Filter {
-                    state: some("none"),
+                    state: state("sidr_req_sent"),
                     ..none()
                 },
                 0,
+            ),
+            (
+                Filter {
+                    state: state("timewait,idle"),
+                    ..none()
+                },
+                2,
             ),
             (
                 Filter {
@@ -147,7 +185,7 @@ mod tests {
             (
                 Filter {
                     device: some("rxe0"),
-                    state: some("timewait"),
+                    state: state("timewait"),
                     ..none()
                 },
                 1,
@@ -155,5 +193,10 @@ mod tests {
         ] {
             assert_eq!(count(filter.clone()), matching, "{filter:?}");
         }
+    }
+    #[test]
+    fn no_such_state() {
+        let error = parse_state("bogus").unwrap_err();
+        assert!(error.starts_with("choose one of IDLE, REQ_SENT"), "{error}");
     }
 }

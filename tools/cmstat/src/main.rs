@@ -24,7 +24,12 @@ use output::Output;
 use source::{Source, Trouble};
 
 #[derive(Parser)]
-#[command(version, about = "Shows what the InfiniBand connection manager does")]
+#[command(
+    version,
+    about = "Shows what the InfiniBand connection manager does",
+    after_help = "It needs root, and the ib_cm that it came with. States and ids are explained in \
+                  cmstat.rst of the documentation."
+)]
 struct Cli {
     /// Print JSON, one document (watch: one a line)
     #[arg(long, global = true)]
@@ -48,8 +53,10 @@ enum Command {
     Holds,
     /// Connections that have waited for long, and for what
     Stuck(After),
-    /// The summary and the oldest waits, again and again
+    /// The summary and the oldest waits, again and again, until Ctrl-C
     Watch(Watch),
+    /// The last change of each id, also of those that are gone
+    History,
     /// What one connection waits for, and how it came there
     Why {
         /// Local communication ID, decimal or 0x...
@@ -98,6 +105,7 @@ fn run(cli: &Cli) -> Result<(), Trouble> {
         Command::Listeners => report::listeners(&source, &mut output),
         Command::Holds => report::holds(&source, &mut output),
         Command::Stuck(After { after }) => report::stuck(&source, *after, &mut output),
+        Command::History => report::history(&source, &mut output),
         Command::Watch(options) => watch::run(&source, options, &mut output),
         Command::Why { id } => report::why(&source, *id, &mut output),
     }

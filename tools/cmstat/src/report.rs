@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use crate::explain::{age, is_stuck, next_step};
+use crate::explain::{age, is_stuck, next_step, service};
 use crate::filter::Filter;
 use crate::json::Value;
 use crate::output::Output;
@@ -106,19 +106,62 @@ fn explained(row: Row<'_>) -> Value {
     }
 }
 
+/// What is known of a connection; a number that is 0 is not known yet.
 fn headline(row: &Row<'_>) -> String {
-    format!(
-        "id {} on {}, queue pair {}, peer {} (id {}, queue pair {}): {} for {} s",
+    let known = |name: &str, column: &str| match row.get(column) {
+        "0" | "-" => None,
+        word => Some(format!("{name} {word}")),
+    };
+    let listed = |parts: [Option<String>; 2]| parts.into_iter().flatten().collect::<Vec<_>>();
+    let mut place = vec![format!(
+        "id {} on {}",
         row.get("local_id"),
-        row.get("device"),
-        row.get("local_qpn"),
-        row.get("peer"),
-        row.get("remote_id"),
-        row.get("remote_qpn"),
+        row.get("device")
+    )];
+    place.extend(known("queue pair", "local_qpn"));
+    place.extend(service(row));
+    place.extend(known("peer", "peer"));
+    let peer = listed([known("id", "remote_id"), known("queue pair", "remote_qpn")]);
+    let peer = match peer.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", peer.join(", ")),
+    };
+    format!(
+        "{}{peer}: {} for {} s",
+        place.join(", "),
         row.get("state"),
         row.get("age_s"),
     )
 }
+
+/// The last change of each id that the module remembers, the oldest first.
+pub fn history<W: Write>(source: &Source, output: &mut Output<W>) -> Result<(), Trouble> {
+    let table = source.table("history")?;
+    if !output.json && source.history() == 0 {
+        return Ok(output.line(NOT_REMEMBERED)?);
+    }
+    let mut last: Vec<Row<'_>> = Vec::new();
+    for row in table.rows() {
+        // Changes of one id follow each other.
+        match last.last_mut() {
+            Some(before) if before.get("local_id") == row.get("local_id") => *before = row,
+            _ => last.push(row),
+        }
+    }
+    last.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    Ok(output.rows(
+        last.into_iter(),
+        &["local_id", "time_s", "from", "to", "cause"],
+    )?)
+}
+
+/// Seconds of a change, on the clock of 'dmesg'.
+fn time(row: &Row<'_>) -> f64 {
+    row.number("time_s").unwrap_or(0.0)
+}
+
+const NOT_REMEMBERED: &str = "Changes of state are not remembered: 'echo 4096 \
+    >/sys/module/ib_cm/parameters/history' begins that.";
 
 pub fn why<W: Write>(source: &Source, id: u32, output: &mut Output<W>) -> Result<(), Trouble> {
     let is_it = |row: &Row<'_>| row.number("local_id") == Some(id);
@@ -147,10 +190,7 @@ pub fn why<W: Write>(source: &Source, id: u32, output: &mut Output<W>) -> Result
     }
     if changes.is_empty() {
         let hint = match source.history() {
-            0 => {
-                "Changes of state are not remembered: 'echo 4096 \
-                  >/sys/module/ib_cm/parameters/history' begins that."
-            }
+            0 => NOT_REMEMBERED,
             _ => {
                 "No change of state is remembered: the id is older than the memory, or newer ids \
                   have taken its place."
@@ -158,7 +198,6 @@ pub fn why<W: Write>(source: &Source, id: u32, output: &mut Output<W>) -> Result
         };
         return Ok(output.line(hint)?);
     }
-    let time = |row: &Row<'_>| row.number::<f64>("time_s").unwrap_or(0.0);
     let first = time(&changes[0]);
     let mut lines = vec![["time_s", "after_s", "from", "to", "cause"]
         .map(String::from)
@@ -261,7 +300,7 @@ local_id number time_s from to cause
     fn lists() {
         let (_machine, source) = machine("lists");
         let filter = Filter {
-            state: Some("timewait".to_string()),
+            state: vec!["TIMEWAIT".to_string()],
             ..Filter::default()
         };
         let text = printed(false, |output| list(&source, &filter, output));
@@ -281,12 +320,42 @@ local_id number time_s from to cause
         let (_machine, source) = machine("stuck");
         let text = printed(false, |output| stuck(&source, 10.0, output));
         let lines: Vec<_> = text.lines().collect();
-        assert!(lines[0].starts_with("id 102 on rxe0, queue pair 19, peer ::ffff:10.0.0.3"));
+        assert!(lines[0].starts_with("id 102 on rxe0, queue pair 19"));
         assert!(lines[2].starts_with("id 103 on rxe0"));
         let text = printed(true, |output| stuck(&source, 20.0, output));
         assert_eq!(text.matches("\"next_step\":\"It waits for").count(), 1);
         let text = printed(false, |output| stuck(&source, 50.0, output));
         assert_eq!(text, "Nothing has waited for 50 s.\n");
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_left_out() {
+        let (_machine, source) = machine("headlines");
+        let text = printed(false, |output| stuck(&source, 10.0, output));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "id 102 on rxe0, queue pair 19, TCP port 7174, peer ::ffff:10.0.0.3: REQ_SENT for 31.2 s"
+        );
+        assert_eq!(
+            lines[2],
+            "id 103 on rxe0, TCP port 7174, peer ::ffff:10.0.0.2 (id 203, queue pair 18): REQ_RCVD \
+             for 12.0 s"
+        );
+    }
+
+    #[test]
+    fn last_changes() {
+        let (machine, source) = machine("history");
+        let text = printed(false, |output| history(&source, output));
+        assert!(text.contains("are not remembered"), "{text}");
+        machine.file("sys/module/ib_cm/parameters/history", "256\n");
+        let text = printed(false, |output| history(&source, output));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[1].starts_with("99 "), "{text}");
+        assert!(lines[1].ends_with("received_drep"), "{text}");
+        assert!(lines[2].starts_with("102 "), "{text}");
     }
 
     #[test]

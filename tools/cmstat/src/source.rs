@@ -40,7 +40,7 @@ impl fmt::Display for Trouble {
             Trouble::NotLoaded => f.write_str("ib_cm is not loaded: run 'modprobe ib_cm'"),
             Trouble::CModule => f.write_str(
                 "the ib_cm that is loaded is the C module, which shows nothing of its connections: \
-                 install this project's module, unload the other one and run 'modprobe ib_cm'",
+                 install this project's module, unload the other one, or boot, and run 'modprobe ib_cm'",
             ),
             Trouble::NotMounted => f.write_str(
                 "debugfs is not mounted: run 'mount -t debugfs none /sys/kernel/debug'",
