@@ -122,6 +122,10 @@ class Runner:
                 result = scenarios.Result(scenario, "failed", reasons=[str(error)])
                 self.report(result)
                 return None
+            if scenario.finds:
+                result.reasons += group.close() or []
+                scenarios.judge_findings(result)
+                break
             if result.outcome == "ok" or attempt == 2:
                 break
             if group.last_died_of_int3:

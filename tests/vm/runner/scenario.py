@@ -8,7 +8,7 @@ import re
 import sys
 
 HEADER = re.compile(
-    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|debug):"
+    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|debug|finds):"
     r" *(.*?) *$"
 )
 DEFAULTS = {
@@ -23,6 +23,7 @@ DEFAULTS = {
     "only": "",  # rust or c: for one module only
     "kernel": "",  # debug: only on that one
     "debug": "no",  # yes: make test runs it on the debug kernel, too
+    "finds": "",  # patterns, with ";" between: the kernel has to complain of each
     "memory": "2048",  # MiB; the debug kernel gets more
 }
 
@@ -41,6 +42,7 @@ class Scenario:
     only: str
     kernel: str
     debug: bool
+    finds: list
     memory: int
 
     def kinds(self, under_test):
@@ -56,6 +58,19 @@ class Result:
     lines: list = dataclasses.field(default_factory=list)  # KTAP of the subtests
     serious: bool = False  # a complaint of the kernel, a hang or a death
     reasons: list = dataclasses.field(default_factory=list)  # why it failed
+
+
+def judge_findings(result):
+    """Of a scenario that is there for the kernel's complaints: each has to be among the reasons."""
+    complaints, result.reasons = result.reasons, []
+    for pattern in result.scenario.finds:
+        found = [line for line in complaints if re.search(pattern, line)]
+        if found:
+            result.lines.append(("a", f"ok {len(result.lines) + 1} noticed: {found[0].strip()}"))
+        else:
+            result.reasons.append(f"the kernel does not complain: {pattern}")
+    result.outcome = "failed" if result.reasons else "ok"
+    result.serious = False
 
 
 def parse(path):
@@ -85,6 +100,7 @@ def parse(path):
         only=fields["only"],
         kernel=fields["kernel"],
         debug=fields["debug"] == "yes",
+        finds=[each.strip() for each in fields["finds"].split(";") if each.strip()],
         memory=int(fields["memory"]),
     )
 
