@@ -29,3 +29,12 @@ load() {
 figure() {
 	sed -n "s/^$1 //p" $BENCH/results
 }
+
+# us NAME: the quantiles of these times, in microseconds.
+us() {
+	local part line="$1 us"
+	for part in p50 p99 p999; do
+		line+=" $(($(figure $1_$part) / 1000))"
+	done
+	echo "$line"
+}

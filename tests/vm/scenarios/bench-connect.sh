@@ -8,15 +8,6 @@
 
 ROUNDS=3
 
-# us NAME: the quantiles of these times, in microseconds.
-us() {
-	local part line="$1 us"
-	for part in p50 p99 p999; do
-		line+=" $(($(figure $1_$part) / 1000))"
-	done
-	echo "$line"
-}
-
 repeated() {
 	cat $PORT/cm_tx_retries/* | awk '{ sum += $1 } END { print sum }'
 }
