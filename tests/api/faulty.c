@@ -18,12 +18,12 @@ static DEFINE_SPINLOCK(second);
 
 static void use_after_free(void)
 {
-	volatile char *object = kzalloc(SIZE, GFP_KERNEL);
+	char *object = kzalloc(SIZE, GFP_KERNEL);
 
 	if (!object)
 		return;
-	kfree((void *)object);
-	object[SIZE / 2] = 1;
+	kfree(object);
+	WRITE_ONCE(object[SIZE / 2], 1);
 }
 
 static void leak(void)
@@ -31,17 +31,17 @@ static void leak(void)
 	int count;
 
 	for (count = 0; count < LEAKS; count++) {
-		/* Volatile, or the compiler leaves the allocation out. */
-		void *volatile object = kzalloc(SIZE, GFP_KERNEL);
+		void *object = kzalloc(SIZE, GFP_KERNEL);
 
-		(void)object;
+		/* Or the compiler leaves the allocation out. */
+		barrier_data(object);
 	}
 }
 
 static void sleep_with_a_lock(void)
 {
 	spin_lock(&first);
-	msleep(1);
+	msleep(20);
 	spin_unlock(&first);
 }
 

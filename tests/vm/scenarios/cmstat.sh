@@ -71,6 +71,9 @@ $CMSTAT why $one >$RUN/why
 cat $RUN/why
 check "why: an established one waits for nothing" grep -q "waits for nothing" $RUN/why
 check "why: its last change" grep -q "ESTABLISHED  *\(call_rtu\|received_rtu\)$" $RUN/why
+check "history: the last change of each" \
+	[ "$($CMSTAT history | grep -c ' ESTABLISHED ')" -ge 10 ]
+check "a state that there is not" sh -c "$CMSTAT list --state bogus 2>&1 | grep -q 'choose one of IDLE'"
 says "why of an id that never was" "there is no id" $CMSTAT why 1
 assert_eq "nothing is stuck" "$($CMSTAT --json stuck --after 0)" "[]"
 $CMSTAT --json >$RUN/summary
@@ -94,8 +97,8 @@ wait_for 30 has req_sent 1 || wait_for 5 has mra_req_rcvd 1 || bail "no request"
 $CMSTAT stuck --after 0 >$RUN/stuck
 cat $RUN/stuck
 check "the client's id and what it waits for" \
-	grep -q "It waits for ::ffff:$SELF to answer the REQ" $RUN/stuck
+	grep -qE "It waits for ::ffff:$SELF to answer the REQ|::ffff:$SELF has the REQ" $RUN/stuck
 check "the server's id and what it waits for" \
-	grep -q "It waits for rdma_cm to answer (rep" $RUN/stuck
+	grep -q "It waits for rdma_cm to answer (rep .* TCP port 7301" $RUN/stuck
 stop client
 stop server
