@@ -243,6 +243,12 @@ gid_of_address() {
 	grep -qi "$gid" $PORT/gids/*
 }
 
+# driver_stays: on the debug kernel rdma_rxe is in use as long as it has a device, whichever ib_cm
+# is loaded; on Debian's it goes with its device.
+driver_stays() {
+	[ $SLOW != 1 ]
+}
+
 unload_stack() {
 	local module
 	echo 0 >$TRACING/tracing_on 2>/dev/null

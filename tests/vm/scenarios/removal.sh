@@ -91,7 +91,10 @@ unload_any() {
 		for module in rdma_ucm rdma_cm iw_cm ib_cm rdma_rxe ib_uverbs ib_uverbs_support; do
 			[ "$(cat /sys/module/$module/refcnt 2>/dev/null)" != 0 ] || free+=($module)
 		done
-		[ ${#free[@]} -gt 0 ] || break
+		if [ ${#free[@]} = 0 ]; then
+			driver_stays && rdma link delete rxe0 2>/dev/null || break
+			continue
+		fi
 		module=${free[RANDOM % ${#free[@]}]}
 		rmmod $module || break
 		order+=" $module"
@@ -122,6 +125,7 @@ for ((round = 0; round < 200; round++)); do
 	esac >$RUN/round.log 2>&1 || {
 		cat $RUN/round.log $RUN/*.log
 		resources
+		lsmod
 		bail "round $round ($kind) fails"
 	}
 	grep unloaded: $RUN/round.log

@@ -19,6 +19,7 @@ connect() {
 unload_in_order() {
 	local module
 	for module in "$@"; do
+		! driver_stays || [ $module != rdma_rxe ] || rdma link delete rxe0
 		wait_for 15 rmmod $module || return 1
 	done
 }
