@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * faulty.ko does wrong on purpose when it is loaded: one fault for each thing that the debug
- * kernel has to notice. That kernel is known to notice when it says so.
+ * faulty.ko does wrong on purpose when it is loaded, one fault for each thing that the debug
+ * kernel has to notice: that no scenario makes it complain says something only if it would.
  */
 
 #include <linux/delay.h>

@@ -194,6 +194,18 @@ mod tests {
             assert_eq!(count(filter.clone()), matching, "{filter:?}");
         }
     }
+
+    /// The module names its states itself; a program that does not know one would refuse it.
+    #[test]
+    fn states_are_those_of_the_module() {
+        let source = include_str!("../../../rust/cm/debug/tables.rs");
+        let names = source.split("const NAMES").nth(1).unwrap();
+        let names = names.split("];").next().unwrap().split('"').skip(1);
+        // Listeners have a table of their own.
+        let names: Vec<_> = names.step_by(2).filter(|name| *name != "LISTEN").collect();
+        assert_eq!(names, STATES);
+    }
+
     #[test]
     fn no_such_state() {
         let error = parse_state("bogus").unwrap_err();

@@ -112,7 +112,6 @@ fn headline(row: &Row<'_>) -> String {
         "0" | "-" => None,
         word => Some(format!("{name} {word}")),
     };
-    let listed = |parts: [Option<String>; 2]| parts.into_iter().flatten().collect::<Vec<_>>();
     let mut place = vec![format!(
         "id {} on {}",
         row.get("local_id"),
@@ -121,7 +120,8 @@ fn headline(row: &Row<'_>) -> String {
     place.extend(known("queue pair", "local_qpn"));
     place.extend(service(row));
     place.extend(known("peer", "peer"));
-    let peer = listed([known("id", "remote_id"), known("queue pair", "remote_qpn")]);
+    let ends = [known("id", "remote_id"), known("queue pair", "remote_qpn")];
+    let peer: Vec<_> = ends.into_iter().flatten().collect();
     let peer = match peer.is_empty() {
         true => String::new(),
         false => format!(" ({})", peer.join(", ")),
