@@ -2,7 +2,6 @@
 # title: what held QPs cost is charged to their own control group, and delays nobody else
 # cpus: 1
 # timeout: 90
-# kernel: stock
 
 . /vm/lib.sh
 . /vm/crash.sh
