@@ -66,12 +66,12 @@ unsigned int ib_cm_helper_device_users(const struct ib_device *device);
 /* params.c */
 extern u32 ib_cm_hold_point;	/* the address on which holds wait */
 
-unsigned int ib_cm_helper_hold_max_ms(void);
-bool ib_cm_helper_hold_explicit(void);
-unsigned int ib_cm_helper_history(void);
-unsigned int ib_cm_helper_first_retry_ms(void);
-bool ib_cm_helper_mra_once(void);
-unsigned int ib_cm_helper_sidr_replay(void);
+extern unsigned int ib_cm_hold_max_ms;
+extern bool ib_cm_hold_explicit;
+extern unsigned int ib_cm_history;
+extern unsigned int ib_cm_first_retry_ms;
+extern bool ib_cm_mra_once;
+extern unsigned int ib_cm_sidr_replay;
 
 /* sysfs.c */
 #define IB_CM_COUNTER_GROUPS	4

@@ -12,20 +12,24 @@ use kernel::{
 
 use super::av::Av;
 use super::debug::Cause;
+use super::deliver;
+use super::event::{
+    Event,
+    Events, //
+};
 use super::id::{
     Id,
     Inner, //
 };
 use super::inbox::Arrival;
-use super::port::{
-    Agents,
-    Device,
-    Port, //
-};
+use super::port::Device;
 use super::send::{
+    self,
     Mail,
     Record,
-    Repeat, //
+    Repeat,
+    Way,
+    MOST, //
 };
 use super::timers::Deadline;
 use crate::rdma::{
@@ -58,7 +62,7 @@ pub(crate) struct With<'a> {
     /// The send that must be the one in flight.
     pub(crate) record: Option<Arc<Record>>,
     /// The deadline that the timer must have been set for, and the device whose timer it is.
-    pub(crate) deadline: Option<(Deadline, Arc<Device>)>,
+    pub(crate) deadline: Option<(Deadline, &'a Device)>,
     /// How long the peer asks us to wait (IBA time).
     pub(crate) service_timeout: u8,
     /// The address vectors that a LAP brings.
@@ -71,6 +75,12 @@ pub(crate) struct With<'a> {
     pub(crate) private_data: &'a [u8],
     /// The same, to be kept for repetitions.
     pub(crate) keep: Option<KVec<u8>>,
+    /// Where events go that nobody is to be told of any more.
+    pub(crate) undelivered: Option<&'a mut Events>,
+    /// The caller delivers at once, so that `first` can be taken out with the identifier locked.
+    pub(crate) at_once: bool,
+    /// What the caller has to deliver first; for the rest see [`Outcome::deliver`].
+    pub(crate) first: Option<Event>,
 }
 
 impl<'a> With<'a> {
@@ -88,6 +98,9 @@ impl<'a> With<'a> {
             ari: &[],
             private_data: &[],
             keep: None,
+            undelivered: None,
+            at_once: false,
+            first: None,
         }
     }
 
@@ -96,6 +109,7 @@ impl<'a> With<'a> {
         With {
             arrival: Some(arrival),
             peer: Some(peer),
+            at_once: true,
             ..With::nothing()
         }
     }
@@ -137,50 +151,55 @@ enum Attempt {
 impl Id {
     /// Gives an input to the identifier and does what follows from it.
     pub(crate) fn act(self: &Arc<Self>, input: Input, with: &mut With<'_>) -> Outcome {
-        let mut wanted = match self.attempt(input, with, &mut Mail::empty()) {
-            Attempt::Done(outcome) => return outcome,
-            Attempt::Short(wanted) => wanted,
-        };
+        self.act_and_send(input, with, 0)
+    }
+
+    /// As [`Id::act`], for an input that is expected to send `wanted` messages.
+    pub(crate) fn act_and_send(
+        self: &Arc<Self>,
+        input: Input,
+        with: &mut With<'_>,
+        mut wanted: usize,
+    ) -> Outcome {
+        if wanted == 0 {
+            match self.attempt(input, with, None) {
+                Attempt::Done(outcome) => return outcome,
+                Attempt::Short(more) => wanted = more,
+            }
+        }
         loop {
-            let (port, av) = match &with.arrival {
-                Some(arrival) => (Some(arrival.port.clone()), None),
-                None => {
-                    let av = self.lock().av.duplicate();
-                    (av.port.clone(), Some(av))
-                }
-            };
-            let agents = port.as_ref().and_then(|port| port.enter());
-            let mut mail = self.prepare(agents.as_deref(), av.as_ref(), with, wanted);
-            match self.attempt(input, with, &mut mail) {
+            let mut ways = [const { Way::None }; MOST];
+            let mut mail = self.prepare(&mut ways, with, wanted);
+            match self.attempt(input, with, Some(&mut mail)) {
                 Attempt::Done(outcome) => return outcome,
                 Attempt::Short(more) => wanted = more,
             }
         }
     }
 
-    /// Makes the buffers for `wanted` messages: answers to the MAD, else along the path.
-    fn prepare(
+    /// Begins `wanted` messages: answers to the MAD, else along the path.
+    fn prepare<'way>(
         &self,
-        agents: Option<&Agents>,
-        av: Option<&Av>,
+        ways: &'way mut [Way; MOST],
         with: &With<'_>,
         wanted: usize,
-    ) -> Mail {
+    ) -> Mail<'way> {
         let mut mail = Mail::new(wanted);
-        for _ in 0..wanted {
-            let buffer = match (agents, av, &with.arrival) {
-                (Some(agents), Some(av), _) => {
-                    super::send::buffer(&agents.main, av, self.public.remote_cm_qpn())
-                }
-                (Some(agents), None, Some(arrival)) => super::send::reply_buffer(agents, arrival),
-                _ => Err(EINVAL),
-            };
-            mail.add(buffer);
+        for way in ways.iter_mut().take(wanted) {
+            mail.add(match &with.arrival {
+                Some(arrival) => send::begin_reply(way, arrival),
+                None => send::begin(self, way, send::main_agent, None).map_err(Error::from),
+            });
         }
         mail
     }
 
-    fn attempt(self: &Arc<Self>, input: Input, with: &mut With<'_>, mail: &mut Mail) -> Attempt {
+    fn attempt(
+        self: &Arc<Self>,
+        input: Input,
+        with: &mut With<'_>,
+        mail: Option<&mut Mail<'_>>,
+    ) -> Attempt {
         // Dropped after the lock, which is declared later.
         let mut done_with = None;
         let mut inner = self.lock();
@@ -195,7 +214,7 @@ impl Id {
         let step = next.step(input);
         let was = inner.conn.state;
         let wanted = messages(&step);
-        if wanted > mail.wanted() {
+        if wanted > mail.as_ref().map_or(0, |mail| mail.wanted()) {
             return Attempt::Short(wanted);
         }
         if let (Input::Mra(_), false) = (input, step.unexpected) {
@@ -260,9 +279,16 @@ impl Id {
         if was == State::Timewait && next.state == State::Idle {
             trace::timewait_exit(self.public.raw(), next.local_qpn);
         }
-        let sent = self.send_all(&mut inner, &step, with, mail, repeat);
-        let port = inner.av.port.clone();
-        let deliver = self.conclude(&mut inner, &step, with, port);
+        let sent = match mail {
+            Some(mail) => self.send_all(&inner, &step, with, mail, repeat),
+            None => Ok(()),
+        };
+        let deliver = self.conclude(&mut inner, &step, with);
+        if let Some(undelivered) = &mut with.undelivered {
+            core::mem::swap(&mut inner.events, undelivered);
+            // Whoever delivers still does.
+            inner.events.delivering = undelivered.delivering;
+        }
         drop(inner);
         drop(done_with);
         Attempt::Done(Outcome {
@@ -275,14 +301,14 @@ impl Id {
     /// Sends the messages of a step, in the order that [`Step`] states.
     fn send_all(
         &self,
-        inner: &mut Inner,
+        inner: &Inner,
         step: &Step,
         with: &With<'_>,
-        mail: &mut Mail,
+        mail: &mut Mail<'_>,
         repeat: Repeat,
     ) -> Result {
         let mut sent = Ok(());
-        let conn = inner.conn;
+        let conn = &inner.conn;
         if let Some(reject) = step.rej {
             trace::send_rej(self.public.raw(), reject.reason.0.into());
             let guid = self.guid_of_device(inner);
@@ -313,7 +339,7 @@ impl Id {
             };
             if !step.duplicate {
                 // The event tells of TimeWait already, as in C.
-                self.public.show(&conn);
+                self.public.show(conn);
                 trace::send_drep(self.public.raw());
             }
             let private_data = &inner.private_data;
@@ -344,18 +370,22 @@ impl Id {
         inner: &mut Inner,
         step: &Step,
         with: &mut With<'_>,
-        port: Option<Arc<Port>>,
     ) -> bool {
         self.report(inner, step, with);
-        let device = port.map(|port| port.device.clone());
         if let Some(timer) = step.timer {
-            let set = match (timer, &device) {
+            let Inner {
+                conn,
+                av,
+                timer: ours,
+                ..
+            } = inner;
+            let device = av.port.as_ref().map(|port| &port.device);
+            let set = match (timer, device) {
                 (Timer::Dreq(ms) | Timer::Timewait(ms), Some(device)) => {
-                    let local_id = inner.conn.local_id;
-                    device.set_timer(&mut inner.timer, self, local_id, ms)
+                    device.set_timer(ours, self, conn.local_id, ms)
                 }
                 (Timer::Stop, Some(device)) => {
-                    device.timers.stop(&mut inner.timer, self);
+                    device.timers.stop(ours, self);
                     Ok(())
                 }
                 (_, None) => Err(ENODEV),
@@ -374,6 +404,9 @@ impl Id {
         self.public.show(&inner.conn);
         let deliver = !inner.events.is_empty() && !inner.events.delivering;
         inner.events.delivering |= deliver;
+        if deliver && with.at_once {
+            with.first = deliver::take(self, inner);
+        }
         deliver
     }
 

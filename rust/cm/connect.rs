@@ -19,17 +19,24 @@ use super::id::{
 };
 use super::manager;
 use super::manager::LocalQpn;
-use super::port::Agents;
+use super::port::{
+    Agents,
+    Port, //
+};
 use super::send::{
     self,
+    Begun,
     Flying,
-    Repeat, //
+    NotBegun,
+    Repeat,
+    Way, //
 };
 use super::timers::Timer;
 use crate::rdma::{
     bindings,
     gid::GidAttr,
     log::warn_ratelimited,
+    mad::Agent,
     path::PathRec,
     trace, //
 };
@@ -130,7 +137,7 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
     message.emit(outgoing.mad_mut(), request.private_data);
     trace::send_req(id.public.raw());
     let (timeout_ms, retries) = (inner.conn.timeout_ms, inner.conn.max_cm_retries);
-    outgoing.post_recorded(record.clone(), timeout_ms, retries)?;
+    outgoing.post_recorded(&record, timeout_ms, retries)?;
     inner.record = Some(record);
     (
         inner.remote_id,
@@ -138,10 +145,8 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
         inner.local_qpn,
         inner.timer,
     ) = slots;
-    inner.conn.step(Input::Call(Call::SendReq));
     enter_local_qpn(id, &mut inner);
-    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendReq)));
-    id.public.show(&inner.conn);
+    take_note(id, &mut inner, Call::SendReq);
     drop(inner);
     drop(old);
     Ok(())
@@ -265,18 +270,14 @@ pub(crate) fn accept(
     param: &bindings::ib_cm_rep_param,
     private_data: &[u8],
 ) -> Result {
-    let av = {
-        let inner = id.lock();
-        if let Err(refusal) = inner.conn.permits(Call::SendRep) {
-            trace::send_rep_err(inner.conn.local_id, inner.conn.state as u32);
-            return Err(super::refused(refusal));
-        }
-        inner.av.duplicate()
-    };
+    let mut way = Way::None;
+    let begun = send::begin(id, &mut way, rep_agent, Some(Call::SendRep));
+    if let Err(NotBegun::Refused(_)) = &begun {
+        let conn = id.lock().conn;
+        trace::send_rep_err(conn.local_id, conn.state as u32);
+    }
+    let mut begun = begun?;
     let record = Flying::record(id.clone(), Flight::Rep)?;
-    let port = av.port.as_ref().ok_or(EINVAL)?;
-    let agents = port.enter().ok_or(EINVAL)?;
-    let mut outgoing = send::buffer(&agents.rep, &av, id.public.remote_cm_qpn())?;
     if param.qp_num & !QPN_MASK != 0 {
         warn_ratelimited!(
             "a queue pair number has 24 bits, but a REP names {:#x}\n",
@@ -299,10 +300,10 @@ pub(crate) fn accept(
         remote_comm_id: accepted.remote_id,
         starting_psn: accepted.rq_psn,
         responder_resources: param.responder_resources,
-        target_ack_delay: port.device.ack_delay,
+        target_ack_delay: begun.port.device.ack_delay,
         failover_accepted: param.failover_accepted,
         rnr_retry_count: param.rnr_retry_count,
-        local_ca_guid: port.device.node_guid,
+        local_ca_guid: begun.port.device.node_guid,
         ..Rep::ZERO
     };
     if accepted.qp_type == QpType::XrcTgt {
@@ -314,15 +315,15 @@ pub(crate) fn accept(
         message.srq = param.srq != 0;
         message.local_qpn = accepted.local_qpn;
     }
-    message.emit(outgoing.mad_mut(), private_data);
+    message.emit(begun.outgoing.mad_mut(), private_data);
     trace::send_rep(id.public.raw());
-    outgoing.post_recorded(record.clone(), accepted.timeout_ms, accepted.max_cm_retries)?;
+    begun
+        .outgoing
+        .post_recorded(&record, accepted.timeout_ms, accepted.max_cm_retries)?;
     inner.record = Some(record);
     inner.conn = accepted;
-    inner.conn.step(Input::Call(Call::SendRep));
     enter_local_qpn(id, &mut inner);
-    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendRep)));
-    id.public.show(&inner.conn);
+    take_note(id, &mut inner, Call::SendRep);
     Ok(())
 }
 
@@ -344,29 +345,22 @@ fn copy(private_data: &[u8]) -> Result<KVec<u8>> {
 /// sending returns.
 pub(crate) fn confirm(id: &Arc<Id>, private_data: &[u8]) -> Result {
     let mut kept = copy(private_data)?;
-    let av = {
-        let inner = id.lock();
-        if let Err(refusal) = inner.conn.permits(Call::SendRtu) {
-            trace::send_cm_rtu_err(id.public.raw());
-            return Err(super::refused(refusal));
-        }
-        inner.av.duplicate()
-    };
-    let port = av.port.as_ref().ok_or(EINVAL)?;
-    let agents = port.enter().ok_or(EINVAL)?;
-    let mut outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn())?;
+    let mut way = Way::None;
+    let begun = send::begin(id, &mut way, send::main_agent, Some(Call::SendRtu));
+    if let Err(NotBegun::Refused(_)) = &begun {
+        trace::send_cm_rtu_err(id.public.raw());
+    }
+    let mut begun = begun?;
     let mut inner = id.lock();
     inner.conn.permits(Call::SendRtu).map_err(super::refused)?;
     inner
         .conn
         .rtu_message()
-        .emit(outgoing.mad_mut(), private_data);
+        .emit(begun.outgoing.mad_mut(), private_data);
     trace::send_rtu(id.public.raw());
-    outgoing.post(Repeat::No)?;
-    inner.conn.step(Input::Call(Call::SendRtu));
+    begun.outgoing.post(Repeat::No)?;
     core::mem::swap(&mut inner.private_data, &mut kept);
-    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendRtu)));
-    id.public.show(&inner.conn);
+    take_note(id, &mut inner, Call::SendRtu);
     drop(inner);
     drop(kept);
     Ok(())
@@ -379,16 +373,15 @@ pub(crate) fn confirm(id: &Arc<Id>, private_data: &[u8]) -> Result {
 /// `EINVAL` in another state than established or when the device goes away; `ENOMEM`, and what
 /// sending returns.
 pub(crate) fn disconnect(id: &Arc<Id>, private_data: &[u8]) -> Result {
-    let av = {
-        let inner = id.lock();
-        if let Err(refusal) = inner.conn.permits(Call::SendDreq) {
+    let mut way = Way::None;
+    let sent = match send::begin(id, &mut way, send::main_agent, Some(Call::SendDreq)) {
+        Ok(begun) => post_dreq(id, begun, private_data),
+        Err(NotBegun::Refused(refusal)) => {
             trace::dreq_skipped(id.public.raw());
             return Err(super::refused(refusal));
         }
-        inner.av.duplicate()
+        Err(NotBegun::Failed(error)) => Err(error),
     };
-    let agents = av.port.as_ref().and_then(|port| port.enter());
-    let sent = post_dreq(id, &av, agents.as_deref(), private_data);
     if sent.is_err() {
         let outcome = id.act(Input::DreqNotSent, &mut With::nothing());
         if outcome.deliver {
@@ -398,28 +391,40 @@ pub(crate) fn disconnect(id: &Arc<Id>, private_data: &[u8]) -> Result {
     sent
 }
 
-fn post_dreq(id: &Arc<Id>, av: &Av, agents: Option<&Agents>, private_data: &[u8]) -> Result {
-    let agents = agents.ok_or(EINVAL)?;
+fn post_dreq(id: &Arc<Id>, mut begun: Begun<'_>, private_data: &[u8]) -> Result {
     let record = Flying::record(id.clone(), Flight::Dreq)?;
-    let mut outgoing = send::buffer(&agents.main, av, id.public.remote_cm_qpn())?;
     let mut inner = id.lock();
     inner.conn.permits(Call::SendDreq).map_err(super::refused)?;
-    let conn = inner.conn;
-    let tid = tid_of(outgoing.hi_tid(), conn.local_id);
+    let conn = &inner.conn;
+    let tid = tid_of(begun.outgoing.hi_tid(), conn.local_id);
     conn.dreq_message(tid)
-        .emit(outgoing.mad_mut(), private_data);
+        .emit(begun.outgoing.mad_mut(), private_data);
     trace::send_dreq(id.public.raw());
-    outgoing.post_recorded(record.clone(), conn.timeout_ms, conn.max_cm_retries)?;
+    begun
+        .outgoing
+        .post_recorded(&record, conn.timeout_ms, conn.max_cm_retries)?;
     inner.record = Some(record);
-    inner.conn.step(Input::Call(Call::SendDreq));
-    id.note(&inner.conn, Cause::Input(Input::Call(Call::SendDreq)));
-    id.public.show(&inner.conn);
+    take_note(id, &mut inner, Call::SendDreq);
     Ok(())
 }
 
-/// Does what a call says, and returns what the consumer gets.
-fn call(id: &Arc<Id>, call: Call, with: &mut With<'_>) -> Result {
-    let outcome = id.act(Input::Call(call), with);
+/// The message of a call is on its way.
+#[inline(never)]
+fn take_note(id: &Id, inner: &mut Inner, call: Call) {
+    let input = Input::Call(call);
+    inner.conn.step(input);
+    id.note(&inner.conn, Cause::Input(input));
+    id.public.show(&inner.conn);
+}
+
+/// The agent for REPs.
+fn rep_agent(agents: &Agents) -> &Agent<Port> {
+    &agents.rep
+}
+
+/// Does what a call says, which sends so many messages, and returns what the consumer gets.
+fn call(id: &Arc<Id>, call: Call, with: &mut With<'_>, sends: usize) -> Result {
+    let outcome = id.act_and_send(Input::Call(call), with, sends);
     if outcome.deliver {
         Id::deliver_later(id.clone());
     }
@@ -444,7 +449,7 @@ pub(crate) fn confirm_disconnect(id: &Arc<Id>, private_data: &[u8]) -> Result {
         trace::send_drep_err(id.public.raw());
         return Err(super::refused(refusal));
     }
-    call(id, Call::SendDrep, &mut with)
+    call(id, Call::SendDrep, &mut with, 1)
 }
 
 /// `ib_send_cm_rej`. The attempt to connect is over whether or not the REJ can be sent.
@@ -464,7 +469,7 @@ pub(crate) fn reject(id: &Arc<Id>, reason: RejReason, ari: &[u8], private_data: 
         trace::send_unknown_rej_err(id.public.raw());
         return Err(super::refused(refusal));
     }
-    call(id, Call::SendRej(reason), &mut with)
+    call(id, Call::SendRej(reason), &mut with, 1)
 }
 
 /// `ib_prepare_cm_mra`.
@@ -482,7 +487,7 @@ pub(crate) fn prepare_mra(id: &Arc<Id>) -> Result {
         trace::prepare_mra_unknown_err(id.public.raw());
         return Err(super::refused(refusal));
     }
-    call(id, Call::PrepareMra, &mut with)
+    call(id, Call::PrepareMra, &mut with, 0)
 }
 
 /// `ib_cm_notify` with `IB_EVENT_COMM_EST`: data has come in, so the RTU must be lost or late. May
@@ -494,7 +499,7 @@ pub(crate) fn prepare_mra(id: &Arc<Id>) -> Result {
 /// where no RTU is expected.
 pub(crate) fn established(id: &Arc<Id>) -> Result {
     manager().adapter(id.public.device_key()).ok_or(ENODEV)?;
-    let done = call(id, Call::Established, &mut With::nothing());
+    let done = call(id, Call::Established, &mut With::nothing(), 0);
     if done == Err(EINVAL) {
         trace::establish_err(id.public.raw());
     }

@@ -24,7 +24,10 @@ use self::tables::{
     Timewaits, //
 };
 use crate::rdma::{
-    clock::now_ns,
+    clock::{
+        ticks,
+        ticks_to_ms, //
+    },
     table::TableDir, //
 };
 
@@ -58,14 +61,14 @@ impl Debug {
 /// Entries that are looked at before a walk makes room for other work.
 const LOOK_AT_MOST: usize = 1024;
 
-/// A time in units of 2^26 ns (67 ms): 32 bits last nine years.
+/// A time in units of 16 ticks: 32 bits last two years at least.
 pub(crate) struct Changed(AtomicU32);
 
 impl Changed {
-    const UNIT_SHIFT: u32 = 26;
+    const UNIT_SHIFT: u32 = 4;
 
     fn clock() -> u32 {
-        (now_ns() >> Self::UNIT_SHIFT) as u32
+        (ticks() >> Self::UNIT_SHIFT) as u32
     }
 
     pub(crate) fn now() -> Self {
@@ -79,6 +82,6 @@ impl Changed {
     /// How long ago that was.
     pub(crate) fn age_ms(&self) -> u64 {
         let ago = Self::clock().wrapping_sub(self.0.load(Ordering::Relaxed));
-        (u64::from(ago) << Self::UNIT_SHIFT) / 1_000_000
+        ticks_to_ms(u64::from(ago) << Self::UNIT_SHIFT)
     }
 }

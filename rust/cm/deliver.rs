@@ -10,6 +10,7 @@ use super::act::With;
 use super::event::Event;
 use super::id::{
     Id,
+    Inner,
     HANDLER_OUT_OF_MEMORY, //
 };
 use super::inbox::Arrival;
@@ -27,50 +28,75 @@ enum More {
     No,
 }
 
+/// What the worker of a MAD or of a failed send has to deliver: it has set `delivering`.
+pub(crate) struct Delivery {
+    id: Arc<Id>,
+    /// From [`take`]; else what waits longest.
+    first: Option<Event>,
+}
+
+impl Delivery {
+    /// Something, if there is anything to `deliver`.
+    pub(crate) fn of(id: Arc<Id>, deliver: bool, first: Option<Event>) -> Option<Self> {
+        deliver.then_some(Delivery { id, first })
+    }
+
+    /// Delivers one event, and leaves the rest to a worker of its own.
+    ///
+    /// The caller is the worker of the MAD that is delivered. It may not go on with other events:
+    /// the MAD's memory can come back as another MAD, which would then wait for this worker.
+    pub(crate) fn one(self) {
+        let Delivery { id, first } = self;
+        let more = match first {
+            Some(event) => tell(&id, event),
+            None => next(&id),
+        };
+        if more == More::No {
+            return;
+        }
+        {
+            let mut inner = id.lock();
+            if inner.events.is_empty() || inner.conn.is_orphan() {
+                inner.events.delivering = false;
+                return;
+            }
+        }
+        Id::deliver_later(id);
+    }
+}
+
 /// Delivers all that waits.
 pub(crate) fn all(id: Arc<Id>) {
     while next(&id) == More::Perhaps {}
 }
 
-/// Delivers what waits longest, and leaves the rest to a worker of its own.
-///
-/// The caller is the worker of the MAD that is delivered. It may not go on with other events: the
-/// MAD's memory can come back as another MAD, which would then wait for this worker.
-pub(crate) fn one(id: Arc<Id>) {
-    if next(&id) == More::No {
-        return;
+/// Takes what waits longest, unless nobody is to be told any more. A consumer that destroys the
+/// identifier from here on waits until it is delivered.
+pub(crate) fn take(id: &Id, inner: &mut Inner) -> Option<Event> {
+    if inner.conn.is_orphan() {
+        return None;
     }
-    {
-        let mut inner = id.lock();
-        if inner.events.is_empty() || inner.conn.is_orphan() {
-            inner.events.delivering = false;
-            return;
-        }
-    }
-    Id::deliver_later(id);
+    let event = inner.events.pop()?;
+    id.running.increment();
+    Some(event)
 }
 
 /// Delivers what waits longest.
 fn next(id: &Arc<Id>) -> More {
-    let mut event = {
+    let event = {
         let mut inner = id.lock();
-        let event = if inner.conn.is_orphan() {
-            None
-        } else {
-            inner.events.pop()
-        };
-        match event {
-            Some(event) => {
-                // A consumer that destroys the identifier from here on waits for us.
-                id.running.increment();
-                event
-            }
-            None => {
-                inner.events.delivering = false;
-                return More::No;
-            }
-        }
+        let event = take(id, &mut inner);
+        inner.events.delivering = event.is_some();
+        event
     };
+    match event {
+        Some(event) => tell(id, event),
+        None => More::No,
+    }
+}
+
+/// Calls the consumer with an event that was taken.
+fn tell(id: &Arc<Id>, mut event: Event) -> More {
     if let Event::Arrival(arrival) = &event {
         if withdrawn(arrival) {
             receive::reject_withdrawn(arrival);

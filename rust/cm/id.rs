@@ -334,11 +334,6 @@ impl Id {
         let _ = manager().work().queue().enqueue(id);
     }
 
-    /// Delivers one event, and leaves the rest to a worker. The caller has set `delivering`.
-    pub(crate) fn deliver_now(id: Arc<Id>) {
-        deliver::one(id);
-    }
-
     /// Hands the identifier to a consumer, who holds a reference on it from now on.
     pub(crate) fn own(self: Arc<Self>) -> *mut bindings::ib_cm_id {
         let id = self.public.as_ptr();
@@ -381,13 +376,12 @@ impl Id {
 
     /// [`Id::destroy`] without the wait, for a handler's own identifier.
     pub(crate) fn abandon(self: Arc<Self>, silent: bool) {
-        self.act(Input::Destroy { silent }, &mut With::nothing());
         let mut undelivered = Events::new();
-        {
-            let mut inner = self.lock();
-            core::mem::swap(&mut inner.events, &mut undelivered);
-            inner.events.delivering = undelivered.delivering;
-        }
+        let mut with = With {
+            undelivered: Some(&mut undelivered),
+            ..With::nothing()
+        };
+        self.act(Input::Destroy { silent }, &mut with);
         while let Some(event) = undelivered.pop() {
             if let Event::Arrival(arrival) = event {
                 drop(arrival);
@@ -420,14 +414,13 @@ impl Id {
 
     /// Leaves the indices that the connection has no more business in.
     pub(crate) fn leave_indices(&self, inner: &mut Inner, which: Indices) {
-        let conn = inner.conn;
-        let leaves = conn.leaves(which);
+        let leaves = inner.conn.leaves(which);
         if leaves.remote_qpn {
-            let key = conn.remote_qpn_key();
+            let key = inner.conn.remote_qpn_key();
             inner.remote_qpn.leave(&manager().remote_qpns, key);
         }
         if leaves.remote_id {
-            let key = conn.remote_id_key();
+            let key = inner.conn.remote_id_key();
             inner.remote_id.leave(&manager().remote_ids, key);
         }
         if leaves.local_qpn {
@@ -437,7 +430,7 @@ impl Id {
             }
         }
         if leaves.local_id {
-            let key = LocalId(conn.local_id);
+            let key = LocalId(inner.conn.local_id);
             inner.local_id.leave(&manager().local_ids, key);
         }
     }
@@ -468,7 +461,7 @@ impl PinnedDrop for Id {
 /// The timer of `id` that was set for `deadline` has run out.
 pub(crate) fn timer_expired(device: &Arc<Device>, id: &Arc<Id>, deadline: Deadline) {
     let mut with = With {
-        deadline: Some((deadline, device.clone())),
+        deadline: Some((deadline, device)),
         ..With::nothing()
     };
     let outcome = id.act(Input::Timer, &mut with);

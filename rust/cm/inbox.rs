@@ -18,8 +18,7 @@ use kernel::{
     },
 };
 
-use super::count::Count;
-use super::id::Id;
+use super::index::mix;
 use super::listen::Listener;
 use super::manager;
 use super::port::Port;
@@ -31,6 +30,10 @@ use crate::rdma::{
     spinlock::{
         new_spinlock_irq,
         SpinLockIrq, //
+    },
+    wait::{
+        wait_until,
+        wake, //
     },
 };
 use ib_cm_proto::wire::AttrId;
@@ -65,8 +68,12 @@ pub(crate) struct Arrival {
     pub(crate) request: Option<KBox<Request>>,
     /// Where it came from, once it is prepared; for those that begin something.
     pub(crate) sender: Option<AhAttr>,
+    /// Of a REP: it came to the initiator of an XRC connection.
+    pub(crate) to_xrc_initiator: bool,
     /// Nothing that may take long is left to be done before its turn.
     prepared: bool,
+    /// All that came before it in its lane are done with.
+    its_turn: bool,
     lane: usize,
     /// Its place in the lane, from when it is with a worker.
     ticket: usize,
@@ -87,7 +94,7 @@ impl Arrival {
     ///
     /// `ENOMEM`.
     pub(crate) fn new(mad: RecvMad, port: Arc<Port>, message: AttrId) -> Result<Pin<KBox<Self>>> {
-        let lane = (mad.source_key() as usize) % LANES;
+        let lane = (mix(mad.source_key()) as usize) % LANES;
         KBox::pin_init(
             pin_init!(Arrival {
                 work <- new_work!("ib_cm arrival"),
@@ -96,7 +103,9 @@ impl Arrival {
                 message,
                 request: None,
                 sender: None,
+                to_xrc_initiator: false,
                 prepared: false,
+                its_turn: false,
                 lane,
                 ticket: 0,
                 turn: 0,
@@ -122,10 +131,10 @@ impl WorkItem for Arrival {
         let Some(arrival) = port.inbox.turn(arrival) else {
             return;
         };
-        let deliver = receive::process(arrival);
+        let delivery = receive::process(arrival);
         port.inbox.finished(lane);
-        if let Some(id) = deliver {
-            Id::deliver_now(id);
+        if let Some(delivery) = delivery {
+            delivery.one();
         }
     }
 }
@@ -143,6 +152,8 @@ struct Lane {
     next: usize,
     /// The ticket whose turn it is.
     serving: usize,
+    /// Somebody waits until the lane is empty.
+    awaited: bool,
     /// Those that were prepared before their turn, by ticket.
     prepared: [Option<Pin<KBox<Arrival>>>; AT_WORK],
 }
@@ -155,6 +166,7 @@ impl Lane {
             turning: false,
             next: 0,
             serving: 0,
+            awaited: false,
             prepared: [const { None }; AT_WORK],
         }
     }
@@ -179,9 +191,21 @@ impl Lane {
     }
 
     fn admit(&mut self, mut arrival: Pin<KBox<Arrival>>) -> Pin<KBox<Arrival>> {
-        *arrival.as_mut().project().ticket = self.next;
+        let fields = arrival.as_mut().project();
+        *fields.ticket = self.next;
+        *fields.its_turn = self.next == self.serving;
         self.next = self.next.wrapping_add(1);
         arrival
+    }
+
+    /// Whether all that came in are done with.
+    fn is_empty(&self) -> bool {
+        self.next == self.serving && self.has_nobody_waiting()
+    }
+
+    /// Whether none waits for a worker.
+    fn has_nobody_waiting(&self) -> bool {
+        self.oldest.is_none() && self.newest.is_none() && !self.turning
     }
 
     /// Where one with this ticket waits for its turn.
@@ -207,8 +231,6 @@ fn reversed(mut queue: Option<Pin<KBox<Arrival>>>) -> Option<Pin<KBox<Arrival>>>
 pub(crate) struct Inbox {
     #[pin]
     lanes: [SpinLockIrq<Lane>; LANES],
-    /// MADs that have not been processed yet.
-    waiting: Count,
 }
 
 impl Inbox {
@@ -217,7 +239,6 @@ impl Inbox {
             lanes <- pin_init::pin_init_array_from_fn(|_| {
                 new_spinlock_irq!(Lane::new(), "ib_cm inbox")
             }),
-            waiting: Count::zero(),
         })
     }
 
@@ -228,10 +249,8 @@ impl Inbox {
 
     /// Takes a MAD in.
     pub(crate) fn push(&self, arrival: Pin<KBox<Arrival>>) {
-        self.waiting.increment();
         let mut lane = self.lane(arrival.lane).lock();
-        let first = lane.oldest.is_none() && lane.newest.is_none() && !lane.turning;
-        if !(first && lane.has_room()) {
+        if !(lane.has_nobody_waiting() && lane.has_room()) {
             lane.push(arrival);
             return;
         }
@@ -242,6 +261,9 @@ impl Inbox {
 
     /// Whether it is the turn of a prepared MAD; else it will come to a worker again when it is.
     fn turn(&self, arrival: Pin<KBox<Arrival>>) -> Option<Pin<KBox<Arrival>>> {
+        if arrival.its_turn {
+            return Some(arrival);
+        }
         let mut lane = self.lane(arrival.lane).lock();
         if lane.serving == arrival.ticket {
             return Some(arrival);
@@ -253,11 +275,23 @@ impl Inbox {
 
     /// A worker has done the protocol's part of the MAD whose turn it was.
     fn finished(&self, at: usize) {
-        let mut ready = [const { None }; AT_WORK];
-        let mut lane = self.lane(at).lock();
+        let at = self.lane(at);
+        let mut lane = at.lock();
         lane.serving = lane.serving.wrapping_add(1);
+        if lane.is_empty() {
+            let awaited = lane.awaited;
+            drop(lane);
+            if awaited {
+                wake(at);
+            }
+            return;
+        }
+        let mut ready = [const { None }; AT_WORK];
         let serving = lane.serving;
-        let prepared = lane.place(serving).take();
+        let mut prepared = lane.place(serving).take();
+        if let Some(arrival) = &mut prepared {
+            *arrival.as_mut().project().its_turn = true;
+        }
         if lane.oldest.is_none() && lane.newest.is_some() && !lane.turning {
             // Nobody else takes from the lane meanwhile, so that a long queue can be turned round
             // with interrupts on.
@@ -265,7 +299,7 @@ impl Inbox {
             let newest = lane.newest.take();
             drop(lane);
             let oldest = reversed(newest);
-            lane = self.lane(at).lock();
+            lane = at.lock();
             lane.oldest = oldest;
             lane.turning = false;
         }
@@ -280,11 +314,16 @@ impl Inbox {
         for arrival in ready.into_iter().flatten() {
             queue.enqueue(arrival);
         }
-        self.waiting.decrement();
     }
 
     /// Waits until all MADs have been processed. No new ones may come in.
     pub(crate) fn drain(&self) {
-        self.waiting.wait_for_zero();
+        for at in &self.lanes {
+            wait_until(at, || {
+                let mut lane = at.lock();
+                lane.awaited = true;
+                lane.is_empty()
+            });
+        }
     }
 }

@@ -50,6 +50,7 @@ use crate::rdma::{
         Gate,
         GateGuard, //
     },
+    handles::Handles,
     mad::{
         Agent,
         MadHandler,
@@ -195,9 +196,10 @@ impl Port {
 
     /// Registers the agents.
     fn open(self: &Arc<Self>, device: &LiveDevice<'_>) -> Result {
+        let handles = Handles::new()?;
         let agents = Agents {
-            main: Agent::register(device, self.number, self.clone())?,
-            rep: Agent::register_sender(device, self.number, self.clone())?,
+            main: Agent::register(device, self.number, self.clone(), handles.clone())?,
+            rep: Agent::register_sender(device, self.number, self.clone(), handles)?,
         };
         self.agents.populate(Gate::new(agents));
         Ok(())

@@ -163,7 +163,7 @@ fn present_arrival(shown: &mut bindings::ib_cm_event, id: &Id, arrival: &mut Pin
             )
         }
         AttrId::Rep => {
-            shown.param.rep_rcvd = present_rep(id, arrival);
+            shown.param.rep_rcvd = present_rep(arrival);
             (
                 b::ib_cm_event_type_IB_CM_REP_RECEIVED,
                 shared(Rep::private_data(mad)),
@@ -253,13 +253,12 @@ fn present_req(id: &Id, arrival: &Arrival, request: &Asked) -> bindings::ib_cm_r
     param
 }
 
-fn present_rep(id: &Id, arrival: &Arrival) -> bindings::ib_cm_rep_event_param {
+fn present_rep(arrival: &Arrival) -> bindings::ib_cm_rep_event_param {
     let rep = RepView(arrival.mad.mad());
-    let to_xrc_initiator = id.lock().conn.qp_type == QpType::XrcIni;
     let mut param: bindings::ib_cm_rep_event_param = pin_init::zeroed();
     param.remote_ca_guid = rep.local_ca_guid().to_be();
     param.remote_qkey = rep.local_q_key();
-    param.remote_qpn = rep.qpn(to_xrc_initiator);
+    param.remote_qpn = rep.qpn(arrival.to_xrc_initiator);
     param.starting_psn = rep.starting_psn();
     param.responder_resources = rep.initiator_depth();
     param.initiator_depth = rep.responder_resources();

@@ -2,7 +2,7 @@
 //! Received messages: whom each is for, and what becomes of it.
 //!
 //! Everything here runs in a worker and before any lock is taken, so it may sleep, which finding
-//! the MAC address of a RoCE peer does. It returns the identifier that has an event to deliver.
+//! the MAC address of a RoCE peer does. It returns what is to be delivered to a consumer.
 
 use kernel::{
     prelude::*,
@@ -14,6 +14,7 @@ use kernel::{
 
 use super::act::With;
 use super::av::Av;
+use super::deliver::Delivery;
 use super::id::{
     Found,
     Id, //
@@ -86,9 +87,8 @@ pub(crate) fn sender(arrival: &Arrival) -> Option<AhAttr> {
     }
 }
 
-/// Does the protocol's part of a message. Returns the identifier whose events the caller has to
-/// deliver, if any.
-pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
+/// Does the protocol's part of a message. Returns what the caller has to deliver, if anything.
+pub(crate) fn process(arrival: Mail) -> Option<Delivery> {
     match arrival.message {
         AttrId::Req => req::process(arrival),
         AttrId::Rep => rep::process(arrival),
@@ -150,8 +150,8 @@ pub(crate) fn reject_withdrawn(arrival: &Arrival) {
     }
 }
 
-/// Gives a message to the identifier that it is for. Returns the identifier if events wait.
-fn pass_on(arrival: Mail, with: With<'_>) -> Option<Arc<Id>> {
+/// Gives a message to the identifier that it is for.
+fn pass_on(arrival: Mail, with: With<'_>) -> Option<Delivery> {
     let addressed = lookup::addressed(arrival.message, arrival.mad.mad())?;
     let found = match addressed.to {
         Recipient::Local(local_id) => Id::find(local_id, arrival.port.device.key()),
@@ -174,8 +174,8 @@ fn pass_on(arrival: Mail, with: With<'_>) -> Option<Arc<Id>> {
 }
 
 /// [`pass_on`], once the identifier is found.
-fn give(id: Arc<Id>, addressed: Addressed, arrival: Mail, mut with: With<'_>) -> Option<Arc<Id>> {
-    let (port, message) = (arrival.port.clone(), arrival.message);
+fn give(id: Arc<Id>, addressed: Addressed, arrival: Mail, mut with: With<'_>) -> Option<Delivery> {
+    let message = arrival.message;
     let mad = arrival.mad.mad();
     match message {
         // These begin a transaction.
@@ -185,11 +185,13 @@ fn give(id: Arc<Id>, addressed: Addressed, arrival: Mail, mut with: With<'_>) ->
     }
     with.peer = Some(addressed.peer);
     with.arrival = Some(arrival);
+    with.at_once = true;
     let outcome = id.act(addressed.input, &mut with);
     match (&outcome.step, &with.arrival) {
-        (Some(step), _) => {
-            if step.duplicate {
-                port.count(CounterGroup::RxDuplicates, message, 1);
+        (Some(step), arrival) => {
+            // What is reported, and so gone, is no duplicate.
+            if let (true, Some(arrival)) = (step.duplicate, arrival) {
+                count_duplicate(arrival);
             }
             if step.unexpected {
                 trace_unexpected(&id, addressed.input, step.duplicate);
@@ -198,7 +200,7 @@ fn give(id: Arc<Id>, addressed: Addressed, arrival: Mail, mut with: With<'_>) ->
         (None, Some(arrival)) if lookup::to_stranger(message) => drep_again(arrival),
         _ => {}
     }
-    outcome.deliver.then_some(id)
+    Delivery::of(id, outcome.deliver, with.first)
 }
 
 /// Traces a message that does not fit the state, where C does.
@@ -237,7 +239,7 @@ fn drep_again(arrival: &Arrival) {
 }
 
 /// A LAP brings a path, which has to be found before the identifier is locked.
-fn lap(mut arrival: Mail) -> Option<Arc<Id>> {
+fn lap(mut arrival: Mail) -> Option<Delivery> {
     let port = arrival.port.clone();
     let local_id = LapView(arrival.mad.mad()).remote_comm_id();
     let Found::Id(id) = Id::find(local_id, port.device.key()) else {

@@ -8,6 +8,7 @@ use super::debug::{
     Cause,
     Described, //
 };
+use super::deliver::Delivery;
 use super::id::{
     Found,
     Id, //
@@ -31,7 +32,10 @@ use crate::rdma::{
     log::warn_ratelimited,
     trace, //
 };
-use ib_cm_proto::connection::Connection;
+use ib_cm_proto::connection::{
+    Connection,
+    QpType, //
+};
 use ib_cm_proto::lookup::{
     self,
     Answer,
@@ -59,7 +63,7 @@ enum Outcome {
     Met(Holder),
 }
 
-pub(crate) fn process(arrival: Mail) -> Option<Arc<Id>> {
+pub(crate) fn process(arrival: Mail) -> Option<Delivery> {
     let view = RepView(arrival.mad.mad());
     let (local, remote) = (view.remote_comm_id(), view.local_comm_id());
     let found = Id::find(local, arrival.port.device.key());
@@ -172,7 +176,7 @@ fn again(arrival: &Mail, id: &Arc<Id>) {
 }
 
 /// The REP answers the REQ of `id`.
-fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
+fn answer(arrival: Mail, id: Arc<Id>) -> Option<Delivery> {
     let view = RepView(arrival.mad.mad());
     let (local, remote) = (view.remote_comm_id(), view.local_comm_id());
     let mut with = With::message(arrival, 0);
@@ -183,8 +187,10 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
         match inner.conn.match_rep(remote) {
             RepMatch::Answer => {
                 let mut learned = inner.conn;
-                if let Some(arrival) = &with.arrival {
+                if let Some(arrival) = &mut with.arrival {
                     learned.learn_rep(RepView(arrival.mad.mad()));
+                    let to_initiator = learned.qp_type == QpType::XrcIni;
+                    *arrival.as_mut().project().to_xrc_initiator = to_initiator;
                 }
                 qpn = learned.remote_qpn;
                 let (remote_id, remote_qpn) = (learned.remote_id_key(), learned.remote_qpn_key());
@@ -196,9 +202,8 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
                         if let Some(record) = &done_with {
                             record.cancel();
                         }
-                        let port = inner.av.port.clone();
                         id.note(&inner.conn, Cause::Input(Input::Rep));
-                        Outcome::Accepted(id.conclude(&mut inner, &step, &mut with, port))
+                        Outcome::Accepted(id.conclude(&mut inner, &step, &mut with))
                     }
                     Err(holder) => Outcome::Met(holder),
                 }
@@ -208,7 +213,7 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Arc<Id>> {
     };
     drop(done_with);
     let (meeting, known) = match outcome {
-        Outcome::Accepted(deliver) => return deliver.then_some(id),
+        Outcome::Accepted(deliver) => return Delivery::of(id, deliver, with.first),
         Outcome::TooLate => return None,
         Outcome::Met(Holder::OfId(known)) => {
             trace::insert_failed_err(local);

@@ -8,7 +8,11 @@ use kernel::{
 
 use super::av::Av;
 use super::debug::Cause;
-use super::deliver::discard;
+use super::deliver::{
+    discard,
+    Delivery, //
+};
+use super::event::Event;
 use super::id::{
     Id,
     Slot, //
@@ -19,7 +23,12 @@ use super::inbox::{
 };
 use super::listen::Listener;
 use super::manager;
-use super::manager::LocalId;
+use super::manager::{
+    LocalId,
+    LocalQpn,
+    RemoteId,
+    RemoteQpn, //
+};
 use super::receive::{
     reject,
     Mail, //
@@ -63,14 +72,16 @@ use ib_cm_proto::wire::{
 /// `IB_SA_EQ`: a path record's MTU, rate and life time are exactly as stated.
 const SELECTOR_EXACTLY: u8 = 2;
 
-pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
+pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
     let port = arrival.port.clone();
     let device = port.device.ib().as_ptr();
     // What fails before the peer is heard is as good as lost: the peer repeats its REQ.
     let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(device, None, core::ptr::null_mut()).ok()?;
-    prepare(&arrival, &id, attr).ok()?;
-    if let Err(holder) = enter(&id) {
+    let slots = Slots::reserve().ok()?;
+    // For the paths, which are found with the identifier unlocked.
+    let from = attr.copy();
+    if let Err(holder) = enter(&arrival, &id, attr, slots) {
         trace::no_listener_err(id.public.raw());
         discard(&id);
         let qpn = ReqView(arrival.mad.mad()).local_qpn();
@@ -96,8 +107,8 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
         discard(&id);
         return None;
     };
-    match complete(arrival, &id, listener) {
-        Ok(deliver) => deliver.then_some(id),
+    match complete(arrival, &id, from, listener) {
+        Ok(first) => Delivery::of(id, true, Some(first)),
         Err(_) => {
             discard(&id);
             None
@@ -105,13 +116,35 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
     }
 }
 
-/// Notes what the REQ says, and sets aside what the connection will need.
-fn prepare(arrival: &Arrival, id: &Arc<Id>, attr: AhAttr) -> Result {
-    let local_id = Slot::reserve()?;
-    let remote_id = Slot::reserve()?;
-    let remote_qpn = Slot::reserve()?;
-    let local_qpn = Slot::reserve()?;
-    let timer = Timer::reserve()?;
+/// Memory that a connection will need.
+struct Slots {
+    local_id: Slot<LocalId>,
+    remote_id: Slot<RemoteId>,
+    remote_qpn: Slot<RemoteQpn>,
+    local_qpn: Slot<LocalQpn>,
+    timer: Timer,
+}
+
+impl Slots {
+    fn reserve() -> Result<Self> {
+        Ok(Slots {
+            local_id: Slot::reserve()?,
+            remote_id: Slot::reserve()?,
+            remote_qpn: Slot::reserve()?,
+            local_qpn: Slot::reserve()?,
+            timer: Timer::reserve()?,
+        })
+    }
+}
+
+/// Notes what the REQ says, and enters the connection in the indices that duplicates and stale
+/// connections are found by.
+fn enter(
+    arrival: &Arrival,
+    id: &Arc<Id>,
+    attr: AhAttr,
+    slots: Slots,
+) -> core::result::Result<(), Holder> {
     let mad = arrival.mad.mad();
     let req = ReqView(mad);
     id.public.set_service_id(req.service_id());
@@ -124,29 +157,23 @@ fn prepare(arrival: &Arrival, id: &Arc<Id>, attr: AhAttr) -> Result {
         dlid_datapath: 0,
         pkey_index: arrival.mad.pkey_index(),
     };
-    inner.local_id = local_id;
-    inner.remote_id = remote_id;
-    inner.remote_qpn = remote_qpn;
-    inner.local_qpn = local_qpn;
-    inner.timer = timer;
+    inner.local_id = slots.local_id;
+    inner.remote_id = slots.remote_id;
+    inner.remote_qpn = slots.remote_qpn;
+    inner.local_qpn = slots.local_qpn;
+    inner.timer = slots.timer;
     id.note(&inner.conn, Cause::Request);
     id.public.show(&inner.conn);
-    Ok(())
-}
-
-/// Enters the connection in the indices that duplicates and stale connections are found by.
-fn enter(id: &Arc<Id>) -> core::result::Result<(), Holder> {
-    let mut inner = id.lock();
     let (remote_id, remote_qpn) = (inner.conn.remote_id_key(), inner.conn.remote_qpn_key());
     enter_both(&mut inner, remote_id, remote_qpn, id)
 }
 
-/// Finds the paths, makes the identifier visible and queues its first event. Returns whether the
-/// caller has to see to delivery.
-fn complete(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result<bool> {
-    let mut request = paths_of_req(&mut arrival, id);
+/// Finds the paths and makes the identifier visible. Returns its first event, which the caller has
+/// to deliver.
+fn complete(mut arrival: Mail, id: &Arc<Id>, from: AhAttr, listener: Listener) -> Result<Event> {
+    let mut request = paths_of_req(&mut arrival, &from);
     request.listener = Some(listener);
-    let (av, alt_av) = address_vectors(&arrival, id, &mut request)?;
+    let (av, alt_av) = address_vectors(&arrival, id, &from, &mut request)?;
     id.public
         .inherit(&request.listener.as_ref().ok_or(EINVAL)?.id().public);
     *arrival.as_mut().project().request = Some(KBox::new(request, GFP_KERNEL)?);
@@ -180,21 +207,21 @@ fn complete(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result<bool>
     id.public.show(&inner.conn);
     // The consumer's reference.
     let _ = id.clone().own();
-    inner.events.push_arrival(arrival);
     inner.events.delivering = true;
+    id.running.increment();
     drop(inner);
     drop(old_av);
-    Ok(true)
+    Ok(Event::Arrival(arrival))
 }
 
 /// The address vectors of the paths. Rejects the REQ where there is no way to the peer.
 fn address_vectors(
     arrival: &Arrival,
-    id: &Arc<Id>,
+    id: &Id,
+    from: &AhAttr,
     request: &mut Request,
 ) -> Result<(Av, Option<KBox<Av>>)> {
-    let attr = id.lock().av.attr.copy();
-    let mut av = match Av::from_path(&mut request.primary, attr.sgid_attr()) {
+    let mut av = match Av::from_path(&mut request.primary, from.sgid_attr()) {
         Ok(av) => av,
         Err(error) => {
             // IBA 12.6.7.2: the additional information is a GID that would do.
@@ -206,7 +233,7 @@ fn address_vectors(
             return Err(error);
         }
     };
-    if attr.ah_type() == AhType::Ib {
+    if from.ah_type() == AhType::Ib {
         av.dlid_datapath = ReqView(arrival.mad.mad()).primary_local_port_lid();
     }
     let alt_av = match &mut request.alternate {
@@ -226,16 +253,15 @@ fn address_vectors(
 }
 
 /// The paths that a REQ names, seen from our side.
-fn paths_of_req(arrival: &mut Mail, id: &Arc<Id>) -> Request {
-    let attr = id.lock().av.attr.copy();
+fn paths_of_req(arrival: &mut Mail, from: &AhAttr) -> Request {
     let port = arrival.port.clone();
-    let roce = attr.ah_type() == AhType::Roce;
+    let roce = from.ah_type() == AhType::Roce;
     if !roce {
         fill_in_routed_lids(arrival);
     }
     let req = Req::parse(arrival.mad.mad());
     let mut primary = PathRec::new();
-    match (roce, attr.sgid_attr()) {
+    match (roce, from.sgid_attr()) {
         (true, Some(gid)) => primary.set_path_type_of_gid(gid.gid_type()),
         _ => set_path_type(&mut primary, arrival, &req.primary.local_port_gid),
     }
@@ -261,10 +287,10 @@ fn paths_of_req(arrival: &mut Mail, id: &Arc<Id>) -> Request {
         show_ib_gid(arrival, &mut path);
         alternate = Some(path);
     }
-    if let Some(dmac) = attr.dmac() {
+    if let Some(dmac) = from.dmac() {
         primary.set_dmac(dmac);
     }
-    primary.set_hop_limit(attr.hop_limit());
+    primary.set_hop_limit(from.hop_limit());
     show_ib_gid(arrival, &mut primary);
     let pkey = port
         .device

@@ -16,6 +16,7 @@ use kernel::{
 
 use super::act::With;
 use super::av::Av;
+use super::deliver::Delivery;
 use super::id::Id;
 use super::inbox::Arrival;
 use super::manager;
@@ -24,7 +25,11 @@ use super::port::{
     Port, //
 };
 use crate::rdma::{
-    ah::AddressHandle,
+    ah::{
+        AddressHandle,
+        AhAttr, //
+    },
+    gate::GateGuard,
     mad::{
         Agent,
         Mad,
@@ -46,8 +51,10 @@ use ib_cm_proto::repeat::{
     Settings, //
 };
 use ib_cm_proto::step::{
+    Call,
     Flight,
     Input,
+    Refusal,
     Step, //
 };
 use ib_cm_proto::wire::AttrId;
@@ -103,6 +110,7 @@ impl RecordPayload for Flying {
         let mut with = With {
             status: record.status.load(Relaxed),
             record: Some(record.clone()),
+            at_once: true,
             ..With::nothing()
         };
         let id = record.id.clone();
@@ -112,8 +120,8 @@ impl RecordPayload for Flying {
             trace::mad_send_err(state as u32, with.status);
         }
         forget(&id, &record);
-        if outcome.deliver {
-            Id::deliver_now(id);
+        if let Some(delivery) = Delivery::of(id, outcome.deliver, with.first) {
+            delivery.one();
         }
     }
 }
@@ -171,8 +179,11 @@ pub(crate) fn completed(port: ArcBorrow<'_, Port>, sent: Sent<Flying>) {
         return;
     };
     if sent.status == WcStatus::SUCCESS || sent.status == WcStatus::FLUSHED {
-        let id = record.id.clone();
-        forget(&id, &record);
+        // Whoever cancels a send has taken its record from the identifier before.
+        if !sent.cancelled {
+            let id = record.id.clone();
+            forget(&id, &record);
+        }
         return;
     }
     record.status.store(sent.status.to_c(), Relaxed);
@@ -198,7 +209,17 @@ pub(crate) enum Repeat {
 /// `ENOMEM`, or what the adapter says about the address.
 pub(crate) fn buffer(agent: &Agent<Port>, av: &Av, remote_qpn: u32) -> Result<Outgoing> {
     let ah = AddressHandle::create(agent, &av.attr, false)?;
-    let mut buf = agent.create_send(remote_qpn, av.pkey_index, false)?;
+    addressed(agent, ah, av.pkey_index, remote_qpn, false)
+}
+
+fn addressed(
+    agent: &Agent<Port>,
+    ah: AddressHandle<'_>,
+    pkey_index: u16,
+    remote_qpn: u32,
+    sleepable: bool,
+) -> Result<Outgoing> {
+    let mut buf = agent.create_send(remote_qpn, pkey_index, sleepable)?;
     buf.set_ah(ah)?;
     Ok(Outgoing {
         buf,
@@ -206,21 +227,99 @@ pub(crate) fn buffer(agent: &Agent<Port>, av: &Av, remote_qpn: u32) -> Result<Ou
     })
 }
 
-/// A buffer for an answer to a MAD, to where it came from. May sleep.
+/// The port by which a message that is being made will leave.
+pub(crate) type Way = Option<Arc<Port>>;
+
+/// A message that is being made. It keeps the device registered.
+pub(crate) struct Begun<'way> {
+    /// To be filled and posted.
+    pub(crate) outgoing: Outgoing,
+    /// The port by which it will leave.
+    pub(crate) port: &'way Port,
+    _agents: GateGuard<'way, Agents>,
+}
+
+/// The agent for all messages but REPs.
+pub(crate) fn main_agent(agents: &Agents) -> &Agent<Port> {
+    &agents.main
+}
+
+/// Why there is no message.
+pub(crate) enum NotBegun {
+    /// The consumer may not send it now.
+    Refused(Refusal),
+    /// `EINVAL` when the device goes away; `ENOMEM`, or what the adapter says about the address.
+    Failed(Error),
+}
+
+impl From<Error> for NotBegun {
+    fn from(error: Error) -> Self {
+        NotBegun::Failed(error)
+    }
+}
+
+impl From<NotBegun> for Error {
+    fn from(why: NotBegun) -> Self {
+        match why {
+            NotBegun::Refused(refusal) => super::refused(refusal),
+            NotBegun::Failed(error) => error,
+        }
+    }
+}
+
+/// Begins a message of `id` along its primary path, by the agent that `by` chooses, if the state
+/// permits the `call` that sends it. Does not sleep.
+// One copy for all messages: they follow each other, and find it in the caches.
+#[inline(never)]
+pub(crate) fn begin<'way>(
+    id: &Id,
+    way: &'way mut Way,
+    by: fn(&Agents) -> &Agent<Port>,
+    call: Option<Call>,
+) -> core::result::Result<Begun<'way>, NotBegun> {
+    let inner = id.lock();
+    if let Some(call) = call {
+        inner.conn.permits(call).map_err(NotBegun::Refused)?;
+    }
+    let port = &**way.insert(inner.av.port.clone().ok_or(EINVAL)?);
+    let agents = port.enter().ok_or(EINVAL)?;
+    let agent = by(&agents);
+    let pkey_index = inner.av.pkey_index;
+    // Most messages go where another one went just before. To make a handle takes too long for a
+    // lock to be held.
+    let known = AddressHandle::find(agent, &inner.av.attr).ok_or_else(|| inner.av.attr.copy());
+    drop(inner);
+    let ah = match known {
+        Ok(ah) => ah,
+        Err(attr) => AddressHandle::create(agent, &attr, false)?,
+    };
+    let outgoing = addressed(agent, ah, pkey_index, id.public.remote_cm_qpn(), false)?;
+    Ok(Begun {
+        outgoing,
+        port,
+        _agents: agents,
+    })
+}
+
+/// Begins an answer to a MAD, to where it came from. May sleep.
 ///
 /// # Errors
 ///
-/// `ENOMEM`, or what address resolution says.
-pub(crate) fn reply_buffer(agents: &Agents, arrival: &Arrival) -> Result<Outgoing> {
+/// `EINVAL` when the device goes away; `ENOMEM`, or what address resolution says.
+pub(crate) fn begin_reply<'way>(way: &'way mut Way, arrival: &Arrival) -> Result<Begun<'way>> {
     const GENERAL_SERVICES_QP: u32 = 1;
 
+    let port = &**way.insert(arrival.port.clone());
+    let agents = port.enter().ok_or(EINVAL)?;
     let agent = &agents.main;
-    let ah = AddressHandle::from_mad(agent, &arrival.mad)?;
-    let mut buf = agent.create_send(GENERAL_SERVICES_QP, arrival.mad.pkey_index(), true)?;
-    buf.set_ah(ah)?;
-    Ok(Outgoing {
-        buf,
-        hi_tid: agent.hi_tid(),
+    let attr = AhAttr::from_mad(agent, &arrival.mad)?;
+    let ah = AddressHandle::create(agent, &attr, true)?;
+    let pkey_index = arrival.mad.pkey_index();
+    let outgoing = addressed(agent, ah, pkey_index, GENERAL_SERVICES_QP, true)?;
+    Ok(Begun {
+        outgoing,
+        port,
+        _agents: agents,
     })
 }
 
@@ -262,7 +361,7 @@ impl Outgoing {
     /// What the MAD layer says.
     pub(crate) fn post_recorded(
         mut self,
-        record: Arc<Record>,
+        record: &Arc<Record>,
         timeout_ms: u32,
         retries: u8,
     ) -> Result {
@@ -289,39 +388,34 @@ impl Outgoing {
 ///
 /// # Errors
 ///
-/// `EINVAL` when the device goes away, else as [`reply_buffer`] and [`Outgoing::post`].
+/// As [`begin_reply`] and [`Outgoing::post`].
 pub(crate) fn reply(
     arrival: &Arrival,
     repeat: Repeat,
     fill: impl FnOnce(&mut Mad) -> bool,
 ) -> Result {
-    let agents = arrival.port.enter().ok_or(EINVAL)?;
-    let mut outgoing = reply_buffer(&agents, arrival)?;
-    if fill(outgoing.mad_mut()) {
-        outgoing.post(repeat)?;
+    let mut way = Way::None;
+    let mut begun = begin_reply(&mut way, arrival)?;
+    if fill(begun.outgoing.mad_mut()) {
+        begun.outgoing.post(repeat)?;
     }
     Ok(())
 }
 
 /// The most messages that one step sends.
-const MOST: usize = 2;
+pub(crate) const MOST: usize = 2;
 
-/// Buffers made in advance for the messages of a step.
-pub(crate) struct Mail {
-    buffers: [Option<Result<Outgoing>>; MOST],
+/// Messages begun in advance for a step.
+pub(crate) struct Mail<'way> {
+    begun: [Option<Result<Begun<'way>>>; MOST],
     wanted: usize,
 }
 
-impl Mail {
-    /// For a step that sends nothing.
-    pub(crate) fn empty() -> Self {
-        Mail::new(0)
-    }
-
+impl<'way> Mail<'way> {
     /// For a step that sends `wanted` messages.
     pub(crate) fn new(wanted: usize) -> Self {
         Mail {
-            buffers: [None, None],
+            begun: [None, None],
             wanted,
         }
     }
@@ -331,23 +425,29 @@ impl Mail {
         self.wanted
     }
 
-    /// Adds a buffer, or the reason why there is none.
-    pub(crate) fn add(&mut self, buffer: Result<Outgoing>) {
-        if let Some(free) = self.buffers.iter_mut().find(|buffer| buffer.is_none()) {
-            *free = Some(buffer);
+    /// Adds a message, or the reason why there is none.
+    pub(crate) fn add(&mut self, begun: Result<Begun<'way>>) {
+        if let Some(free) = self.begun.iter_mut().find(|begun| begun.is_none()) {
+            *free = Some(begun);
         }
     }
 
-    /// Fills the next buffer and sends it.
+    /// Fills the next one and sends it.
     ///
     /// # Errors
     ///
-    /// Why there is no buffer, or what the MAD layer says.
+    /// Why there is none, or what the MAD layer says.
     pub(crate) fn post(&mut self, repeat: Repeat, fill: impl FnOnce(&mut Mad, u32)) -> Result {
-        let next = self.buffers.iter_mut().find(|buffer| buffer.is_some());
-        let mut outgoing = next.and_then(Option::take).unwrap_or(Err(EINVAL))?;
+        let next = self.begun.iter_mut().find(|begun| begun.is_some());
+        let Begun {
+            mut outgoing,
+            _agents: agents,
+            ..
+        } = next.and_then(Option::take).unwrap_or(Err(EINVAL))?;
         let hi_tid = outgoing.hi_tid();
         fill(outgoing.mad_mut(), hi_tid);
-        outgoing.post(repeat)
+        let posted = outgoing.post(repeat);
+        drop(agents);
+        posted
     }
 }

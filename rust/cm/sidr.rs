@@ -9,7 +9,10 @@ use kernel::{
 use super::act::With;
 use super::av::Av;
 use super::debug::Cause;
-use super::deliver::discard;
+use super::deliver::{
+    discard,
+    Delivery, //
+};
 use super::id::Id;
 use super::inbox::{
     Arrival,
@@ -27,7 +30,8 @@ use super::send::{
     self,
     reply,
     Flying,
-    Repeat, //
+    Repeat,
+    Way, //
 };
 use crate::rdma::{
     gid::GidAttr,
@@ -98,7 +102,7 @@ pub(crate) fn ask(
         message.emit(outgoing.mad_mut(), question.private_data);
         inner.conn.tid = tid;
         trace::send_sidr_req(id.public.raw());
-        outgoing.post_recorded(record.clone(), question.timeout_ms, question.max_cm_retries)?;
+        outgoing.post_recorded(&record, question.timeout_ms, question.max_cm_retries)?;
         inner.record = Some(record);
         inner.conn.step(Input::Call(Call::SendSidrReq));
         id.note(&inner.conn, Cause::Input(Input::Call(Call::SendSidrReq)));
@@ -161,29 +165,18 @@ impl Answer<'_> {
 ///
 /// `EINVAL` where there is no question, and what sending returns.
 pub(crate) fn answer(id: &Arc<Id>, answer: &Answer<'_>) -> Result {
-    let av = {
-        let inner = id.lock();
-        inner
-            .conn
-            .permits(Call::SendSidrRep)
-            .map_err(super::refused)?;
-        inner.av.duplicate()
-    };
-    let port = av.port.as_ref().ok_or(EINVAL)?;
-    let agents = port.enter().ok_or(EINVAL)?;
-    let mut outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn())?;
+    let call = Call::SendSidrRep;
+    let mut way = Way::None;
+    let mut begun = send::begin(id, &mut way, send::main_agent, Some(call))?;
     let mut inner = id.lock();
-    inner
-        .conn
-        .permits(Call::SendSidrRep)
-        .map_err(super::refused)?;
+    inner.conn.permits(call).map_err(super::refused)?;
     let conn = inner.conn;
     let message = answer.message(conn.tid, conn.remote_id, id.public.service_id());
-    message.emit(outgoing.mad_mut(), answer.private_data);
+    message.emit(begun.outgoing.mad_mut(), answer.private_data);
     trace::send_sidr_rep(id.public.raw());
     let replays = &manager().replays;
-    let said = replays.wanted().then(|| *outgoing.mad_mut());
-    outgoing.post(Repeat::No)?;
+    let said = replays.wanted().then(|| *begun.outgoing.mad_mut());
+    begun.outgoing.post(Repeat::No)?;
     if let (Some(said), Some(from)) = (said, inner.sidr) {
         let question = replay::Question {
             request_id: conn.remote_id,
@@ -191,11 +184,11 @@ pub(crate) fn answer(id: &Arc<Id>, answer: &Answer<'_>) -> Result {
             service_id: id.public.service_id(),
         };
         // Before the request leaves its index: a repetition finds either the one or the other.
-        replays.keep(port.device.key(), from, question, &said);
+        replays.keep(begun.port.device.key(), from, question, &said);
     }
     let step = inner.conn.step(Input::Call(Call::SendSidrRep));
     id.note(&inner.conn, Cause::Input(Input::Call(Call::SendSidrRep)));
-    id.conclude(&mut inner, &step, &mut With::nothing(), None);
+    id.conclude(&mut inner, &step, &mut With::nothing());
     Ok(())
 }
 
@@ -206,7 +199,7 @@ pub(crate) fn refuse_if_asked(id: &Arc<Id>) {
 }
 
 /// A received SIDR_REQ.
-pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
+pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
     let port = arrival.port.clone();
     let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(port.device.ib().as_ptr(), None, core::ptr::null_mut()).ok()?;
@@ -254,7 +247,7 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Arc<Id>> {
         return None;
     };
     match show(arrival, &id, listener) {
-        Ok(()) => Some(id),
+        Ok(()) => Delivery::of(id, true, None),
         Err(_) => {
             discard(&id);
             None

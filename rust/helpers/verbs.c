@@ -2,7 +2,6 @@
 /*
  * Inline functions of the RDMA headers.
  */
-#include <linux/jhash.h>
 #include <rdma/opa_addr.h>
 
 #include "ib_cm_helpers.h"
@@ -104,16 +103,14 @@ static enum rdma_network_type network_type(const struct ib_mad_recv_wc *mad)
 		       RDMA_NETWORK_IPV4 : RDMA_NETWORK_IB;
 }
 
-/* Equal for all MADs of one sender: LID and, where there is one, GID. */
+/* Equal for all MADs of one sender: of its LID and, where there is one, its GID. */
 u64 ib_cm_helper_mad_source(const struct ib_mad_recv_wc *mad)
 {
 	union ib_gid sgid = {}, dgid;
-	u32 low, high;
 
 	if (mad->wc->wc_flags & IB_WC_GRH)
 		ib_get_gids_from_rdma_hdr((const union rdma_network_hdr *)mad->recv_buf.grh,
 					  network_type(mad), &sgid, &dgid);
-	low = jhash(&sgid, sizeof(sgid), mad->wc->slid);
-	high = jhash(&sgid, sizeof(sgid), low);
-	return (u64)high << 32 | low;
+	return be64_to_cpu(sgid.global.subnet_prefix) ^ be64_to_cpu(sgid.global.interface_id) ^
+	       mad->wc->slid;
 }

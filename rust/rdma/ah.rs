@@ -15,7 +15,11 @@ use kernel::{
         to_result, //
     },
     prelude::*,
-    sync::aref::AlwaysRefCounted, //
+    sync::{
+        aref::AlwaysRefCounted,
+        Arc,
+        UniqueArc, //
+    },
 };
 
 use super::{
@@ -25,6 +29,7 @@ use super::{
         Gid,
         GidAttr, //
     },
+    handles::Handle,
     mad::{
         Agent,
         MadHandler,
@@ -221,27 +226,36 @@ impl Drop for AhAttr {
 ///
 /// # Invariants
 ///
-/// The pointer is an address handle that belongs to this value, of the protection domain of an
-/// agent that lives during `'a`.
+/// The handle is of the protection domain of an agent that lives during `'a`.
 pub(crate) struct AddressHandle<'a> {
-    ah: NonNull<bindings::ib_ah>,
+    handle: Arc<Handle>,
     _agent: PhantomData<&'a ()>,
 }
 
-// SAFETY: Address handles may be used and destroyed in any thread.
-unsafe impl Send for AddressHandle<'_> {}
-
 impl<'a> AddressHandle<'a> {
+    /// A handle for `attr` that was made lately, if there is one. Any context.
+    pub(crate) fn find<H: MadHandler>(agent: &'a Agent<H>, attr: &AhAttr) -> Option<Self> {
+        // INVARIANT: What an agent keeps it has made.
+        Some(Self {
+            handle: agent.handles().find(&attr.attr)?,
+            _agent: PhantomData,
+        })
+    }
+
     /// A handle for `attr`. Any context, unless `sleepable`, which some adapters do better with.
     ///
     /// # Errors
     ///
-    /// `EINVAL` when the address is none, or not one of the agent's device or port.
+    /// `EINVAL` when the address is none, or not one of the agent's device or port; `ENOMEM`, and
+    /// what the adapter says.
     pub(crate) fn create<H: MadHandler>(
         agent: &'a Agent<H>,
         attr: &AhAttr,
         sleepable: bool,
     ) -> Result<Self> {
+        if let Some(found) = Self::find(agent, attr) {
+            return Ok(found);
+        }
         if attr
             .sgid_attr()
             .is_some_and(|gid| gid.device() != agent.device())
@@ -249,76 +263,39 @@ impl<'a> AddressHandle<'a> {
         {
             return Err(EINVAL);
         }
-        let flags = if sleepable {
-            bindings::rdma_create_ah_flags_RDMA_CREATE_AH_SLEEPABLE
-        } else {
-            0
-        };
-        // The function may fill in a GID entry for its own use, and takes it out again.
-        let mut attr = attr.attr;
-        // SAFETY: The agent keeps the protection domain; a GID entry in `attr` is valid.
-        let ah = unsafe { bindings::rdma_create_ah(agent.pd(), &mut attr, flags) };
-        // SAFETY: What the function returned.
-        unsafe { Self::from_created(ah) }
-    }
-
-    /// A handle for the sender of `mad`, which came in at the port of `agent`.
-    ///
-    /// Process context: on RoCE it may take a second to find the peer's MAC address.
-    pub(crate) fn from_mad<H: MadHandler>(agent: &'a Agent<H>, mad: &RecvMad) -> Result<Self> {
-        let wc = mad.raw();
-        // SAFETY: The agent keeps protection domain and port, the MAD its completion and the place
-        // of its GRH.
-        let ah = unsafe {
-            bindings::ib_create_ah_from_wc(
-                agent.pd(),
-                (*wc).wc,
-                (*wc).recv_buf.grh,
-                agent.port_num(),
+        let (flags, gfp) = if sleepable {
+            (
+                bindings::rdma_create_ah_flags_RDMA_CREATE_AH_SLEEPABLE,
+                GFP_KERNEL,
             )
+        } else {
+            (0, GFP_ATOMIC)
         };
-        // SAFETY: What the function returned.
-        unsafe { Self::from_created(ah) }
-    }
-
-    /// # Safety
-    ///
-    /// `ah` is an error pointer, or a new handle of an agent that lives during `'a`.
-    unsafe fn from_created(ah: *mut bindings::ib_ah) -> Result<Self> {
-        // INVARIANT: By the contract of this function.
+        let memory = UniqueArc::new_uninit(gfp)?;
+        // The function may fill in a GID entry for its own use, and takes it out again.
+        let mut filled = attr.attr;
+        // SAFETY: The agent keeps the protection domain; a GID entry in `filled` is valid.
+        let ah = unsafe { bindings::rdma_create_ah(agent.pd(), &mut filled, flags) };
+        let ah = NonNull::new(from_err_ptr(ah)?).ok_or(ENOMEM)?;
+        // SAFETY: It is new, and goes no farther than to the agent, which drops it when it goes, and
+        // to send buffers, which hold an agent of the port.
+        let handle = Arc::from(memory.write(unsafe { Handle::from_raw(ah, &attr.attr) }));
+        agent.handles().keep(&handle);
+        // INVARIANT: Made in the agent's domain.
         Ok(Self {
-            ah: NonNull::new(from_err_ptr(ah)?).ok_or(ENOMEM)?,
+            handle,
             _agent: PhantomData,
         })
     }
 
     /// The protection domain for which the handle was made.
     pub(super) fn pd(&self) -> *mut bindings::ib_pd {
-        // SAFETY: By the type invariant; never changes.
-        unsafe { (*self.ah.as_ptr()).pd }
+        // SAFETY: A valid handle's never changes.
+        unsafe { (*self.handle.as_ptr()).pd }
     }
 
-    /// Gives up ownership.
-    pub(super) fn into_raw(self) -> *mut bindings::ib_ah {
-        let ah = self.ah.as_ptr();
-        core::mem::forget(self);
-        ah
-    }
-}
-
-/// Destroys a handle without sleeping. One that an adapter cannot destroy is lost, as in C.
-///
-/// # Safety
-///
-/// `ah` is valid, its protection domain too, and the caller gives it up.
-pub(super) unsafe fn destroy_raw(ah: *mut bindings::ib_ah) {
-    // SAFETY: By the contract of this function; a kernel handle has no user data.
-    let _ = unsafe { bindings::rdma_destroy_ah_user(ah, 0, core::ptr::null_mut()) };
-}
-
-impl Drop for AddressHandle<'_> {
-    fn drop(&mut self) {
-        // SAFETY: By the type invariant.
-        unsafe { destroy_raw(self.ah.as_ptr()) }
+    /// The handle, for one who holds an agent of the port.
+    pub(super) fn into_inner(self) -> Arc<Handle> {
+        self.handle
     }
 }

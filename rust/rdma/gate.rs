@@ -28,7 +28,8 @@ const CLOSED: u32 = 1 << 31;
 ///
 /// # Invariants
 ///
-/// * `state` is the number of guards, plus [`CLOSED`] after the first call of `close`.
+/// * `state` is the number of guards and of those who are about to be refused, plus [`CLOSED`]
+///   after the first call of `close`.
 /// * `value` is changed only by the call of `close` that set [`CLOSED`], and only once no guard is
 ///   left.
 pub(crate) struct Gate<T> {
@@ -51,18 +52,12 @@ impl<T> Gate<T> {
 
     /// Access to the value, or `None` when the gate is closed. Any context.
     pub(crate) fn enter(&self) -> Option<GateGuard<'_, T>> {
-        let mut state = self.state.load(Relaxed);
-        loop {
-            if state & CLOSED != 0 {
-                return None;
-            }
-            match self.state.cmpxchg(state, state.wrapping_add(1), Acquire) {
-                Ok(_) => break,
-                Err(seen) => state = seen,
-            }
-        }
+        let before = self.state.fetch_add(1, Acquire);
         // From here on the guard gives the count back.
         let count = Count { state: &self.state };
+        if before & CLOSED != 0 {
+            return None;
+        }
         // SAFETY: Counted in before CLOSED, so by the type invariant nobody changes the value
         // until the count is given back, which the guard's lifetime outlasts.
         let value = unsafe { &*self.value.get() }.as_ref()?;

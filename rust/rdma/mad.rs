@@ -24,16 +24,19 @@ use kernel::{
     },
 };
 
+pub(crate) use super::recv::RecvMad;
+
 use super::{
-    ah::{
-        self,
-        AddressHandle, //
-    },
+    ah::AddressHandle,
     bindings,
     device::{
         IbDevice,
         Lease,
         LiveDevice, //
+    },
+    handles::{
+        Handle,
+        Handles, //
     },
     record::{
         RecordPayload,
@@ -53,7 +56,7 @@ const CM_CLASS_VERSION: u8 = 2;
 /// Where the attribute ID is in a MAD (IBA 13.4.3).
 const ATTR_ID: usize = 16;
 
-fn attr_id(mad: &Mad) -> u16 {
+pub(super) fn attr_id(mad: &Mad) -> u16 {
     u16::from_be_bytes([mad[ATTR_ID], mad[ATTR_ID + 1]])
 }
 
@@ -130,6 +133,8 @@ pub(crate) struct Sent<T: RecordPayload> {
     pub(crate) retries: u32,
     /// How it ended.
     pub(crate) status: WcStatus,
+    /// Whether somebody had called [`SendRecord::cancel`].
+    pub(crate) cancelled: bool,
 }
 
 /// A registration with the MAD layer, at QP 1 of a port.
@@ -142,6 +147,7 @@ pub(crate) struct Sent<T: RecordPayload> {
 /// The pointer is a registered agent whose context is the handler.
 pub(crate) struct Agent<H: MadHandler> {
     agent: NonNull<bindings::ib_mad_agent>,
+    handles: Arc<Handles>,
     _handler: Arc<H>,
     _lease: Lease,
 }
@@ -154,14 +160,19 @@ unsafe impl<H: MadHandler> Sync for Agent<H> {}
 impl<H: MadHandler> Agent<H> {
     /// An agent that receives the connection manager's MADs of a port, and sends.
     ///
-    /// The handler may be called before this returns.
-    pub(crate) fn register(device: &LiveDevice<'_>, port: u32, handler: Arc<H>) -> Result<Self> {
+    /// The handler may be called before this returns. `handles` is for agents of one port only.
+    pub(crate) fn register(
+        device: &LiveDevice<'_>,
+        port: u32,
+        handler: Arc<H>,
+        handles: Arc<Handles>,
+    ) -> Result<Self> {
         let mut request: bindings::ib_mad_reg_req = pin_init::zeroed();
         request.mgmt_class = bindings::IB_MGMT_CLASS_CM as u8;
         request.mgmt_class_version = CM_CLASS_VERSION;
         // The bit of the one method (IBA 16.7.2), in the first word.
         request.method_mask[0] = 1 << bindings::IB_MGMT_METHOD_SEND;
-        Self::register_with(device, port, handler, Some(&mut request))
+        Self::register_with(device, port, handler, handles, Some(&mut request))
     }
 
     /// An agent that only sends. The flow control of the other kind does not apply to it.
@@ -169,14 +180,16 @@ impl<H: MadHandler> Agent<H> {
         device: &LiveDevice<'_>,
         port: u32,
         handler: Arc<H>,
+        handles: Arc<Handles>,
     ) -> Result<Self> {
-        Self::register_with(device, port, handler, None)
+        Self::register_with(device, port, handler, handles, None)
     }
 
     fn register_with(
         device: &LiveDevice<'_>,
         port: u32,
         handler: Arc<H>,
+        handles: Arc<Handles>,
         request: Option<&mut bindings::ib_mad_reg_req>,
     ) -> Result<Self> {
         let receive: bindings::ib_mad_recv_handler = match request {
@@ -202,6 +215,7 @@ impl<H: MadHandler> Agent<H> {
         // INVARIANT: Registered, with the handler as context.
         Ok(Self {
             agent: NonNull::new(from_err_ptr(agent)?).ok_or(ENOMEM)?,
+            handles,
             _handler: handler,
             _lease: device.lease(),
         })
@@ -229,6 +243,11 @@ impl<H: MadHandler> Agent<H> {
     pub(super) fn pd(&self) -> *mut bindings::ib_pd {
         // SAFETY: By the type invariant; the QP and its domain live as long as the port.
         unsafe { (*(*self.agent.as_ptr()).qp).pd }
+    }
+
+    /// The address handles that its port has used lately.
+    pub(super) fn handles(&self) -> &Arc<Handles> {
+        &self.handles
     }
 
     /// A zeroed buffer for one message to QP `remote_qpn`, with the P_Key at `pkey_index`. Any
@@ -270,6 +289,8 @@ impl<H: MadHandler> Drop for Agent<H> {
         // SAFETY: By the type invariant. When this returns no callback runs or will run, so that
         // the handler, dropped next, is not used any more; then the lease lets the device go.
         unsafe { bindings::ib_unregister_mad_agent(self.agent.as_ptr()) }
+        // Nobody asks for a handle any more, and the lease keeps the protection domain so long.
+        self.handles.close();
     }
 }
 
@@ -319,9 +340,7 @@ unsafe extern "C" fn on_sent<H: MadHandler>(
     let attr_id = attr_id(buf.mad());
     let retries = buf.retries_made();
     let record = buf.take_record();
-    if let Some(record) = &record {
-        record.completed();
-    }
+    let cancelled = record.as_ref().is_some_and(|record| record.completed());
     drop(buf);
     H::sent(
         handler,
@@ -330,24 +349,31 @@ unsafe extern "C" fn on_sent<H: MadHandler>(
             attr_id,
             retries,
             status: WcStatus(status),
+            cancelled,
         },
     );
 }
 
-/// What the second context word of a buffer says about the first.
+/// What the low bits of a buffer's second context word say about the first; the others are the
+/// address of the handle that its address comes from, if it has any.
 const CONTEXT_NONE: usize = 0;
 const CONTEXT_DIRECT_RETRY: usize = 1;
 const CONTEXT_RECORD: usize = 2;
+const CONTEXT_MASK: usize = 3;
 
-/// A message to be sent, with its address. Dropping it frees both; any context.
+kernel::static_assert!(core::mem::align_of::<Handle>() > CONTEXT_MASK);
+
+/// A message to be sent, with its address. Dropping it frees the message and gives up the address;
+/// any context.
 ///
 /// It holds its agent: an [`Agent`] is not unregistered before its buffers are gone.
 ///
 /// # Invariants
 ///
 /// The pointer is a buffer that belongs to this value, of an agent with handler `H`. Its second
-/// context word is one of `CONTEXT_*`; with `CONTEXT_RECORD` the first comes from
-/// `Arc::<SendRecord<H::Payload>>::into_raw` and owns that reference.
+/// context word is one of `CONTEXT_*` in the low bits; with `CONTEXT_RECORD` the first comes from
+/// `Arc::<SendRecord<H::Payload>>::into_raw` and owns that reference. What the second one is without
+/// these bits is null, or comes from `Arc::<Handle>::into_raw` and owns that reference.
 pub(crate) struct SendBuf<H: MadHandler> {
     buf: NonNull<bindings::ib_mad_send_buf>,
     _handler: PhantomData<fn(H)>,
@@ -391,12 +417,28 @@ impl<H: MadHandler> SendBuf<H> {
         if ah.pd() != pd {
             return Err(EINVAL);
         }
-        let old = core::mem::replace(&mut self.raw_mut().ah, ah.into_raw());
-        if !old.is_null() {
-            // SAFETY: It belonged to the buffer.
-            unsafe { ah::destroy_raw(old) };
-        }
+        drop(self.take_handle());
+        let handle = ah.into_inner();
+        let tag = self.context();
+        let raw = self.raw_mut();
+        raw.ah = handle.as_ptr();
+        // INVARIANT: The word owns the reference; the first one has not changed.
+        let handle = Arc::into_raw(handle).cast_mut().cast::<c_void>();
+        raw.context[1] = handle.map_addr(|handle| handle | tag);
         Ok(())
+    }
+
+    /// The handle that its address comes from; it has none any more.
+    fn take_handle(&mut self) -> Option<Arc<Handle>> {
+        let raw = self.raw_mut();
+        let handle = raw.context[1].map_addr(|word| word & !CONTEXT_MASK);
+        if handle.is_null() {
+            return None;
+        }
+        raw.ah = core::ptr::null_mut();
+        raw.context[1] = core::ptr::without_provenance_mut(raw.context[1].addr() & CONTEXT_MASK);
+        // SAFETY: By the type invariant, and the word no longer says that it owns it.
+        Some(unsafe { Arc::from_raw(handle.cast::<Handle>()) })
     }
 
     /// How long to wait for an answer before the message is sent again; 0: none is expected.
@@ -413,11 +455,17 @@ impl<H: MadHandler> SendBuf<H> {
     pub(crate) fn set_direct_retry(&mut self) {
         drop(self.take_record());
         // INVARIANT: No record.
-        self.raw_mut().context[1] = core::ptr::without_provenance_mut(CONTEXT_DIRECT_RETRY);
+        self.set_context(CONTEXT_DIRECT_RETRY);
     }
 
     fn context(&self) -> usize {
-        self.raw().context[1].addr()
+        self.raw().context[1].addr() & CONTEXT_MASK
+    }
+
+    /// Says something else about the first word.
+    fn set_context(&mut self, context: usize) {
+        let raw = self.raw_mut();
+        raw.context[1] = raw.context[1].map_addr(|word| word & !CONTEXT_MASK | context);
     }
 
     /// How often a completed buffer was sent again.
@@ -434,7 +482,7 @@ impl<H: MadHandler> SendBuf<H> {
         let raw = self.raw_mut();
         // INVARIANT: The first word owns the reference.
         raw.context[0] = record.into_raw().cast_mut().cast();
-        raw.context[1] = core::ptr::without_provenance_mut(CONTEXT_RECORD);
+        self.set_context(CONTEXT_RECORD);
     }
 
     /// The record to which the buffer is tied.
@@ -453,8 +501,8 @@ impl<H: MadHandler> SendBuf<H> {
         if self.context() != CONTEXT_RECORD {
             return None;
         }
+        self.set_context(CONTEXT_NONE);
         let raw = self.raw_mut();
-        raw.context[1] = core::ptr::without_provenance_mut(CONTEXT_NONE);
         let record = core::mem::replace(&mut raw.context[0], core::ptr::null_mut());
         // SAFETY: By the type invariant, and the words no longer say that they own it.
         Some(unsafe { Arc::from_raw(record.cast::<SendRecord<H::Payload>>()) })
@@ -492,94 +540,8 @@ impl<H: MadHandler> SendBuf<H> {
 impl<H: MadHandler> Drop for SendBuf<H> {
     fn drop(&mut self) {
         drop(self.take_record());
-        let ah = self.raw().ah;
-        if !ah.is_null() {
-            // SAFETY: It belongs to the buffer.
-            unsafe { ah::destroy_raw(ah) };
-        }
+        drop(self.take_handle());
         // SAFETY: By the type invariant.
         unsafe { bindings::ib_free_send_mad(self.buf.as_ptr()) }
-    }
-}
-
-/// A received MAD. Dropping it frees it; any context. Does not depend on its agent or device.
-///
-/// # Invariants
-///
-/// The pointer is a received MAD that belongs to this value, of at least 256 bytes.
-pub(crate) struct RecvMad(NonNull<bindings::ib_mad_recv_wc>);
-
-// SAFETY: Plain memory that may be read and freed in any thread.
-unsafe impl Send for RecvMad {}
-// SAFETY: Plain memory.
-unsafe impl Sync for RecvMad {}
-
-impl RecvMad {
-    /// # Safety
-    ///
-    /// `mad` comes from the MAD layer, and the caller hands it over.
-    unsafe fn from_raw(mad: *mut bindings::ib_mad_recv_wc) -> Option<Self> {
-        // INVARIANT: The MAD layer's buffers hold a whole MAD whatever arrived.
-        NonNull::new(mad).map(Self)
-    }
-
-    /// The C object.
-    pub(crate) fn raw(&self) -> *const bindings::ib_mad_recv_wc {
-        self.0.as_ptr()
-    }
-
-    fn wc(&self) -> &bindings::ib_wc {
-        // SAFETY: By the type invariant; the completion is part of it.
-        unsafe { &*(*self.raw()).wc }
-    }
-
-    /// The message.
-    pub(crate) fn mad(&self) -> &Mad {
-        // SAFETY: By the type invariant.
-        unsafe { &*(*self.raw()).recv_buf.__bindgen_anon_1.mad.cast() }
-    }
-
-    /// The message.
-    pub(crate) fn mad_mut(&mut self) -> &mut Mad {
-        // SAFETY: By the type invariant.
-        unsafe { &mut *(*self.raw()).recv_buf.__bindgen_anon_1.mad.cast() }
-    }
-
-    /// The attribute ID.
-    pub(crate) fn attr_id(&self) -> u16 {
-        attr_id(self.mad())
-    }
-
-    /// The sender's LID.
-    pub(crate) fn slid(&self) -> u32 {
-        self.wc().slid
-    }
-
-    /// The service level.
-    pub(crate) fn sl(&self) -> u8 {
-        self.wc().sl
-    }
-
-    /// Which of the port's LIDs it was sent to.
-    pub(crate) fn dlid_path_bits(&self) -> u8 {
-        self.wc().dlid_path_bits
-    }
-
-    /// The index of its P_Key.
-    pub(crate) fn pkey_index(&self) -> u16 {
-        self.wc().pkey_index
-    }
-
-    /// A hash of the sender's LID and GID: equal for all MADs of one sender to one port.
-    pub(crate) fn source_key(&self) -> u64 {
-        // SAFETY: By the type invariant; the function reads the GRH only if there is one.
-        unsafe { bindings::ib_cm_helper_mad_source(self.raw()) }
-    }
-}
-
-impl Drop for RecvMad {
-    fn drop(&mut self) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::ib_free_recv_mad(self.0.as_ptr()) }
     }
 }

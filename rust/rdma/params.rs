@@ -4,41 +4,43 @@
 
 use super::bindings;
 
+/// The value of a parameter, which may be written at the same time.
+macro_rules! read {
+    ($parameter:ident) => {
+        // SAFETY: A plain number of the module that is there as long as the module.
+        unsafe { (&raw const bindings::$parameter).read_volatile() }
+    };
+}
+
 /// `hold_max_ms`: the longest hold, in ms; 0 for none.
 pub(crate) fn hold_max_ms() -> u32 {
-    // SAFETY: Reads a variable.
-    unsafe { bindings::ib_cm_helper_hold_max_ms() }
+    read!(ib_cm_hold_max_ms)
 }
 
 /// `hold_explicit`: whether a live process's own destruction of a QP is held up too.
 pub(crate) fn hold_explicit() -> bool {
-    // SAFETY: Reads a variable.
-    unsafe { bindings::ib_cm_helper_hold_explicit() }
+    read!(ib_cm_hold_explicit)
 }
 
 /// `history`: the number of identifiers whose last changes of state are remembered.
 pub(crate) fn history() -> u32 {
-    // SAFETY: Reads a variable.
-    unsafe { bindings::ib_cm_helper_history() }
+    read!(ib_cm_history)
 }
 
 /// `first_retry_ms`: the wait before a message is sent again for the first time, in ms; 0 for what
 /// the consumer asks for.
 pub(crate) fn first_retry_ms() -> u32 {
-    // SAFETY: Reads a variable.
-    unsafe { bindings::ib_cm_helper_first_retry_ms() }
+    read!(ib_cm_first_retry_ms)
 }
 
 /// `mra_once`: whether an MRA lengthens one wait only.
 pub(crate) fn mra_once() -> bool {
-    // SAFETY: Reads a variable.
-    unsafe { bindings::ib_cm_helper_mra_once() }
+    read!(ib_cm_mra_once)
 }
 
 /// `sidr_replay`: the number of SIDR_REPs that are kept to be said again.
 pub(crate) fn sidr_replay() -> u32 {
-    // SAFETY: Reads a variable.
-    unsafe { bindings::ib_cm_helper_sidr_replay() }
+    read!(ib_cm_sidr_replay)
 }
 
 /// Where holds wait: woken when `hold_max_ms` is written, and by whoever has news for them.

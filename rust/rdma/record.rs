@@ -102,7 +102,7 @@ impl<T: RecordPayload> SendRecord<T> {
     /// # Errors
     ///
     /// `EBUSY` when a buffer is posted already, else as [`SendBuf::post`]. The buffer is freed.
-    pub(crate) fn post<H>(self: Arc<Self>, mut buf: SendBuf<H>) -> Result
+    pub(crate) fn post<H>(self: &Arc<Self>, mut buf: SendBuf<H>) -> Result
     where
         H: MadHandler<Payload = T>,
     {
@@ -175,10 +175,13 @@ impl<T: RecordPayload> SendRecord<T> {
         to_result(unsafe { bindings::ib_modify_mad(buf.0.as_ptr(), timeout_ms) })
     }
 
-    /// The completion has the buffer back and is about to free it.
-    pub(super) fn completed(&self) {
+    /// The completion has the buffer back and is about to free it. Returns whether it was cancelled
+    /// before.
+    pub(super) fn completed(&self) -> bool {
+        let mut posted = self.posted.lock();
         // INVARIANT: Cleared before the buffer is freed.
-        self.posted.lock().buf = None;
+        posted.buf = None;
+        posted.cancelled
     }
 }
 

@@ -45,8 +45,22 @@ unsafe impl Backend for SpinLockIrqBackend {
 
     #[inline]
     unsafe fn lock(ptr: *mut Self::State) -> c_ulong {
+        // What the macro of C comes to on these kernels, without a detour through C.
+        #[cfg(all(
+            CONFIG_SMP,
+            not(CONFIG_PREEMPT_RT),
+            not(CONFIG_INLINE_SPIN_LOCK_IRQSAVE)
+        ))]
+        // SAFETY: By the contract of this function the lock is initialised; it begins with its
+        // `raw_spinlock_t`.
+        return unsafe { bindings::_raw_spin_lock_irqsave(ptr.cast()) };
+        #[cfg(not(all(
+            CONFIG_SMP,
+            not(CONFIG_PREEMPT_RT),
+            not(CONFIG_INLINE_SPIN_LOCK_IRQSAVE)
+        )))]
         // SAFETY: By the contract of this function the lock is initialised.
-        unsafe { bindings::ib_cm_helper_spin_lock_irqsave(ptr) }
+        return unsafe { bindings::ib_cm_helper_spin_lock_irqsave(ptr) };
     }
 
     #[inline]
@@ -57,9 +71,26 @@ unsafe impl Backend for SpinLockIrqBackend {
 
     #[inline]
     unsafe fn unlock(ptr: *mut Self::State, flags: &c_ulong) {
+        #[cfg(all(
+            CONFIG_SMP,
+            not(CONFIG_PREEMPT_RT),
+            not(CONFIG_INLINE_SPIN_UNLOCK_IRQRESTORE)
+        ))]
+        // SAFETY: By the contract of this function the caller owns the lock; the flags are those
+        // that taking it returned. The lock begins with its `raw_spinlock_t`.
+        unsafe {
+            bindings::_raw_spin_unlock_irqrestore(ptr.cast(), *flags);
+        }
+        #[cfg(not(all(
+            CONFIG_SMP,
+            not(CONFIG_PREEMPT_RT),
+            not(CONFIG_INLINE_SPIN_UNLOCK_IRQRESTORE)
+        )))]
         // SAFETY: By the contract of this function the caller owns the lock; the flags are those
         // that taking it returned.
-        unsafe { bindings::ib_cm_helper_spin_unlock_irqrestore(ptr, *flags) }
+        unsafe {
+            bindings::ib_cm_helper_spin_unlock_irqrestore(ptr, *flags);
+        }
     }
 
     #[inline]

@@ -207,6 +207,10 @@ pub(crate) mod wait {
         true
     }
 
+    pub(crate) fn wake<P: ?Sized>(_point: &P) {
+        kernel::wait::wake();
+    }
+
     pub(crate) fn wake_at(_point: *const c_void) {
         kernel::wait::wake();
     }

@@ -3,11 +3,12 @@
 
 use kernel::sync::Arc;
 
+use super::deliver::Delivery;
 use super::id::Id;
 use super::inbox::Arrival;
 use super::receive::Mail;
 
-pub(crate) fn process(_arrival: Mail) -> Option<Arc<Id>> {
+pub(crate) fn process(_arrival: Mail) -> Option<Delivery> {
     None
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Addresses: all lead to the one peer.
 
+use core::marker::PhantomData;
+
 use kernel::prelude::*;
 
 use super::device::GidAttr;
@@ -56,14 +58,14 @@ impl AhAttr {
     }
 }
 
-pub(crate) struct AddressHandle;
+pub(crate) struct AddressHandle<'a>(PhantomData<&'a ()>);
 
-impl AddressHandle {
-    pub(crate) fn create<H>(_agent: &Agent<H>, _attr: &AhAttr, _sleep: bool) -> Result<Self> {
-        Ok(AddressHandle)
+impl<'a> AddressHandle<'a> {
+    pub(crate) fn find<H>(_agent: &'a Agent<H>, _attr: &AhAttr) -> Option<Self> {
+        Some(AddressHandle(PhantomData))
     }
 
-    pub(crate) fn from_mad<H>(_agent: &Agent<H>, _mad: &RecvMad) -> Result<Self> {
-        Ok(AddressHandle)
+    pub(crate) fn create<H>(_agent: &'a Agent<H>, _attr: &AhAttr, _sleep: bool) -> Result<Self> {
+        Ok(AddressHandle(PhantomData))
     }
 }

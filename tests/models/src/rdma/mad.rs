@@ -54,7 +54,7 @@ pub(crate) struct SendBuf<H> {
 }
 
 impl<H> SendBuf<H> {
-    pub(crate) fn set_ah(&mut self, _ah: AddressHandle) -> Result {
+    pub(crate) fn set_ah(&mut self, _ah: AddressHandle<'_>) -> Result {
         Ok(())
     }
 
@@ -107,6 +107,7 @@ pub(crate) struct Sent<P: RecordPayload> {
     pub(crate) retries: u32,
     pub(crate) record: Option<Arc<SendRecord<P>>>,
     pub(crate) status: WcStatus,
+    pub(crate) cancelled: bool,
 }
 
 pub(crate) struct RecvMad(pub(crate) Mad, pub(crate) u64);

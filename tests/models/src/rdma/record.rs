@@ -31,7 +31,7 @@ impl<T: RecordPayload> SendRecord<T> {
         })
     }
 
-    pub(crate) fn post<H>(self: Arc<Self>, buf: SendBuf<H>) -> Result {
+    pub(crate) fn post<H>(self: &Arc<Self>, buf: SendBuf<H>) -> Result {
         buf.post().map_err(|(error, _)| error)
     }
 

@@ -158,6 +158,11 @@ impl<T: Number> Atomic<T> {
         self.place().store(value.to(), O::WRITE);
     }
 
+    /// Adds, whatever was there.
+    pub fn add(&self, value: T, order: Relaxed) {
+        self.fetch_add(value, order);
+    }
+
     /// Adds; returns what was there.
     pub fn fetch_add<O: Order>(&self, value: T, _order: O) -> T {
         barrier::<O>();
