@@ -3,6 +3,8 @@
 //!
 //! Each function keeps the contract of its prototype in `include/rdma/ib_cm.h`.
 
+use core::mem::ManuallyDrop;
+
 use kernel::{
     error::from_result,
     ffi::{
@@ -11,10 +13,7 @@ use kernel::{
         c_void, //
     },
     prelude::*,
-    sync::{
-        Arc,
-        ArcBorrow, //
-    },
+    sync::Arc, //
 };
 
 use super::connect;
@@ -48,10 +47,10 @@ use ib_cm_proto::wire::{
 /// # Safety
 ///
 /// The consumer got the pointer from this module and has not destroyed the identifier.
-unsafe fn identify(cm_id: *mut bindings::ib_cm_id) -> Arc<Id> {
-    // SAFETY: The shared part is the first field of an identifier that stands in an `Arc`, and
-    // the consumer's reference keeps it alive.
-    unsafe { ArcBorrow::from_raw(cm_id.cast::<Id>().cast_const()) }.into()
+unsafe fn identify(cm_id: *mut bindings::ib_cm_id) -> ManuallyDrop<Arc<Id>> {
+    // SAFETY: The shared part is the first field of an identifier that stands in an `Arc`. The
+    // consumer's reference keeps it alive, and is not given up here.
+    ManuallyDrop::new(unsafe { Arc::from_raw(cm_id.cast::<Id>().cast_const()) })
 }
 
 /// The bytes at `data`; none where it is null, whatever the length.
@@ -138,11 +137,11 @@ pub(crate) unsafe extern "C" fn ib_create_cm_id(
 pub(crate) unsafe extern "C" fn ib_destroy_cm_id(cm_id: *mut bindings::ib_cm_id) {
     // SAFETY: By this function's contract.
     let id = unsafe { identify(cm_id) };
-    if listen::release(&id) {
-        if id.lock().conn.state == State::SidrReqRcvd {
+    if let Some(state) = listen::release(&id) {
+        if state == State::SidrReqRcvd {
             sidr::refuse_if_asked(&id);
         }
-        Id::destroy(id.clone(), false);
+        Id::destroy(&id, false);
     }
     id.disown();
 }

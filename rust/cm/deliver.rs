@@ -132,8 +132,8 @@ fn withdrawn(arrival: &Arrival) -> bool {
 /// Destroys an identifier whose consumer does not want it.
 fn give_up(id: &Arc<Id>, silent: bool) {
     // Told of its earlier life late, it may listen again; and others may share that.
-    if listen::release(id) {
-        id.clone().abandon(silent);
+    if listen::release(id).is_some() {
+        id.abandon(silent);
     }
     id.lock().events.delivering = false;
     id.disown();

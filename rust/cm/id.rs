@@ -359,15 +359,15 @@ impl Id {
     /// Gives the identifier up on behalf of its consumer, who may not use it any more, and waits
     /// for a running handler, with a line in the log where that takes long. `silent`: see
     /// [`Input::Destroy`].
-    pub(crate) fn destroy(id: Arc<Id>, silent: bool) {
-        id.clone().abandon(silent);
+    pub(crate) fn destroy(id: &Arc<Id>, silent: bool) {
+        id.abandon(silent);
         let mut waited_ms = 0_u64;
         while !id.running.is_zero_within(REPORT_EVERY_MS) {
             waited_ms = waited_ms.saturating_add(REPORT_EVERY_MS.into());
             let handler = id.public.handler().map_or(0, |handler| handler as usize);
             warn_ratelimited!(
                 "{}: to be destroyed, but a handler in {} has not returned for {} s; look what that module waits for\n",
-                Described::of(&id),
+                Described::of(id),
                 ModuleOf(handler),
                 waited_ms / 1000
             );
@@ -375,7 +375,7 @@ impl Id {
     }
 
     /// [`Id::destroy`] without the wait, for a handler's own identifier.
-    pub(crate) fn abandon(self: Arc<Self>, silent: bool) {
+    pub(crate) fn abandon(self: &Arc<Self>, silent: bool) {
         let mut undelivered = Events::new();
         let mut with = With {
             undelivered: Some(&mut undelivered),

@@ -145,16 +145,16 @@ pub(crate) fn insert_listen(
     }
 }
 
-/// Gives up one share of an identifier. Returns whether it was the last: then it is to be
-/// destroyed. An identifier that does not listen has one.
-pub(crate) fn release(id: &Arc<Id>) -> bool {
+/// Gives up one share of an identifier. If it was the last, the identifier is to be destroyed:
+/// returns the state in which it was. An identifier that does not listen has one share.
+pub(crate) fn release(id: &Arc<Id>) -> Option<State> {
     let mut inner = id.lock();
     if inner.conn.state != State::Listen {
-        return true;
+        return Some(inner.conn.state);
     }
     inner.shares = inner.shares.saturating_sub(1);
     if inner.shares > 0 {
-        return false;
+        return None;
     }
     inner.conn.step(Input::Destroy { silent: true });
     let service_id = id.public.service_id();
@@ -163,5 +163,5 @@ pub(crate) fn release(id: &Arc<Id>) -> bool {
         service_id,
     };
     manager().services.remove(&key);
-    true
+    Some(State::Listen)
 }

@@ -265,8 +265,11 @@ impl Manager {
     /// has its source GID (alternate paths, and IB paths without a GRH, come without attribute).
     pub(crate) fn port_of_path(&self, path: &PathRec, attr: Option<&GidAttr>) -> Option<Arc<Port>> {
         if let Some(attr) = attr {
-            return self
-                .adapter(attr.device().as_ptr() as usize)?
+            let device = attr.device().as_ptr() as usize;
+            let adapters = self.adapters.lock();
+            return adapters
+                .iter()
+                .find(|adapter| adapter.device.key() == device)?
                 .port(attr.port_num());
         }
         let adapters = self.adapters.lock();

@@ -73,8 +73,7 @@ use ib_cm_proto::wire::{
 const SELECTOR_EXACTLY: u8 = 2;
 
 pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
-    let port = arrival.port.clone();
-    let device = port.device.ib().as_ptr();
+    let device = arrival.port.device.ib().as_ptr();
     // What fails before the peer is heard is as good as lost: the peer repeats its REQ.
     let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(device, None, core::ptr::null_mut()).ok()?;
@@ -101,7 +100,7 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
         return None;
     }
     let req = ReqView(arrival.mad.mad());
-    let Some(listener) = Listener::find(port.device.key(), req.service_id()) else {
+    let Some(listener) = Listener::find(arrival.port.device.key(), req.service_id()) else {
         trace::no_listener_err(id.public.raw());
         carry_out(&arrival, Msg::Req, &lookup::NO_SERVICE, None, None);
         discard(&id);
@@ -254,7 +253,6 @@ fn address_vectors(
 
 /// The paths that a REQ names, seen from our side.
 fn paths_of_req(arrival: &mut Mail, from: &AhAttr) -> Request {
-    let port = arrival.port.clone();
     let roce = from.ah_type() == AhType::Roce;
     if !roce {
         fill_in_routed_lids(arrival);
@@ -292,6 +290,7 @@ fn paths_of_req(arrival: &mut Mail, from: &AhAttr) -> Request {
     }
     primary.set_hop_limit(from.hop_limit());
     show_ib_gid(arrival, &mut primary);
+    let port = &arrival.port;
     let pkey = port
         .device
         .ib()

@@ -214,15 +214,17 @@ fn link(attr: &bindings::rdma_ah_attr) -> u64 {
     }
 }
 
-fn dgid(attr: &bindings::rdma_ah_attr) -> u128 {
+/// The peer's GID as two numbers, as they lie in memory.
+fn dgid(attr: &bindings::rdma_ah_attr) -> (u64, u64) {
     // SAFETY: Any bytes are a GID.
-    u128::from_be_bytes(unsafe { attr.grh.dgid.raw })
+    let gid = unsafe { attr.grh.dgid.global };
+    (gid.subnet_prefix, gid.interface_id)
 }
 
 /// Where the handle of an address is kept: in which shard, and where in it.
 fn place(attr: &bindings::rdma_ah_attr) -> (usize, usize) {
-    let dgid = dgid(attr);
-    let route = dgid as u64 ^ (dgid >> 64) as u64 ^ u64::from(attr.grh.flow_label) << 40;
+    let (prefix, id) = dgid(attr);
+    let route = prefix ^ id ^ u64::from(attr.grh.flow_label) << 40;
     let mixed = (route ^ link(attr)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The high bits depend on all of them.
     let place = (mixed >> 48) as usize;

@@ -331,10 +331,12 @@ unsafe extern "C" fn on_sent<H: MadHandler>(
     };
     // SAFETY: The context is the handler, which outlives the agent.
     let handler = unsafe { ArcBorrow::from_raw((*agent).context.cast::<H>()) };
-    if let (WcStatus::TIMED_OUT, Some(record)) = (WcStatus(status), buf.record()) {
-        match H::unanswered(handler, Unanswered { buf, record }) {
-            Ok(()) => return,
-            Err(unanswered) => buf = unanswered.buf,
+    if WcStatus(status) == WcStatus::TIMED_OUT {
+        if let Some(record) = buf.record() {
+            match H::unanswered(handler, Unanswered { buf, record }) {
+                Ok(()) => return,
+                Err(unanswered) => buf = unanswered.buf,
+            }
         }
     }
     let attr_id = attr_id(buf.mad());

@@ -142,8 +142,8 @@ pub(crate) fn identify(pointer: usize) -> Arc<Id> {
 
 /// `ib_destroy_cm_id`, as `api.rs` does it.
 pub(crate) fn destroy(id: &Arc<Id>) {
-    if listen::release(id) {
-        Id::destroy(id.clone(), false);
+    if listen::release(id).is_some() {
+        Id::destroy(id, false);
         let pointer = id.public.as_ptr() as usize;
         notes(|notes| notes.destroyed.push(pointer));
         id.disown();
