@@ -2,10 +2,10 @@
 //! Received MADs on their way to a worker: those of one source take effect in the order in which
 //! they came, those of different sources in parallel.
 //!
-//! Sources are hashed into lanes. The first few MADs of a lane are with workers, who prepare them
-//! side by side: finding the sender's address may sleep. Then each waits for its turn. The worker
-//! whose turn it is does the protocol's part, gives the turn to the next one and only then calls
-//! the consumer. So a consumer that sleeps holds up nobody but itself.
+//! Sources are hashed into lanes. Those of the first few MADs of a lane that need it are prepared
+//! by workers side by side: finding the sender's address may sleep. Then each waits for its turn.
+//! The worker whose turn it is does the protocol's part, gives the turn to the next one and only
+//! then calls the consumer. So a consumer that sleeps holds up nobody but itself.
 
 use kernel::{
     prelude::*,
@@ -41,8 +41,8 @@ use ib_cm_proto::wire::AttrId;
 /// Lanes of a port.
 const LANES: usize = 64;
 
-/// MADs of a lane that are with workers at a time. A sender who cannot be found keeps no more
-/// workers than this asleep.
+/// MADs of a lane that have a place in its order at a time. A sender who cannot be found keeps no
+/// more workers than this asleep.
 const AT_WORK: usize = 4;
 
 /// What comes with a request besides its MAD.
@@ -94,6 +94,7 @@ impl Arrival {
     ///
     /// `ENOMEM`.
     pub(crate) fn new(mad: RecvMad, port: Arc<Port>, message: AttrId) -> Result<Pin<KBox<Self>>> {
+        let prepared = !receive::needs_sender(message);
         let lane = (mix(mad.source_key()) as usize) % LANES;
         KBox::pin_init(
             pin_init!(Arrival {
@@ -104,7 +105,7 @@ impl Arrival {
                 request: None,
                 sender: None,
                 to_xrc_initiator: false,
-                prepared: false,
+                prepared,
                 its_turn: false,
                 lane,
                 ticket: 0,
@@ -142,13 +143,14 @@ impl WorkItem for Arrival {
 /// MADs of one lane.
 ///
 /// New ones are pushed on `newest`; when `oldest` runs dry it gets them in the order in which they
-/// came. From there they go to workers, with tickets that count up.
+/// came. From there they get tickets that count up, and go to workers when it is their turn, or
+/// before if they have to be prepared.
 struct Lane {
     oldest: Option<Pin<KBox<Arrival>>>,
     newest: Option<Pin<KBox<Arrival>>>,
     /// Somebody turns `newest` round with interrupts on.
     turning: bool,
-    /// The ticket of the next one that goes to a worker.
+    /// The ticket of the next one.
     next: usize,
     /// The ticket whose turn it is.
     serving: usize,
@@ -178,24 +180,33 @@ impl Lane {
 
     /// The next one for a worker, if there may be one more at work.
     fn pop(&mut self) -> Option<Pin<KBox<Arrival>>> {
-        if !self.has_room() {
-            return None;
+        while self.has_room() {
+            let mut arrival = self.oldest.take()?;
+            self.oldest = arrival.as_mut().project().next.take();
+            if let Some(arrival) = self.admit(arrival) {
+                return Some(arrival);
+            }
         }
-        let mut arrival = self.oldest.take()?;
-        self.oldest = arrival.as_mut().project().next.take();
-        Some(self.admit(arrival))
+        None
     }
 
     fn has_room(&self) -> bool {
         self.next.wrapping_sub(self.serving) < AT_WORK
     }
 
-    fn admit(&mut self, mut arrival: Pin<KBox<Arrival>>) -> Pin<KBox<Arrival>> {
+    /// Gives out the next ticket. Returns the MAD if it is something for a worker; else it waits
+    /// for its turn.
+    fn admit(&mut self, mut arrival: Pin<KBox<Arrival>>) -> Option<Pin<KBox<Arrival>>> {
+        let ticket = self.next;
         let fields = arrival.as_mut().project();
-        *fields.ticket = self.next;
-        *fields.its_turn = self.next == self.serving;
-        self.next = self.next.wrapping_add(1);
-        arrival
+        *fields.ticket = ticket;
+        *fields.its_turn = ticket == self.serving;
+        self.next = ticket.wrapping_add(1);
+        if arrival.its_turn || !arrival.prepared {
+            return Some(arrival);
+        }
+        *self.place(ticket) = Some(arrival);
+        None
     }
 
     /// Whether all that came in are done with.
@@ -256,7 +267,9 @@ impl Inbox {
         }
         let arrival = lane.admit(arrival);
         drop(lane);
-        manager().work().queue().enqueue(arrival);
+        if let Some(arrival) = arrival {
+            manager().work().queue().enqueue(arrival);
+        }
     }
 
     /// Whether it is the turn of a prepared MAD; else it will come to a worker again when it is.

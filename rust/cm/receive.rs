@@ -74,17 +74,18 @@ pub(crate) fn enqueue(port: ArcBorrow<'_, Port>, mad: RecvMad) {
     }
 }
 
-/// Where a message that needs an answer of its own comes from. May sleep, and so comes before the
-/// message's turn.
+/// Whether a message needs an answer of its own, to where it comes from.
+pub(crate) fn needs_sender(message: AttrId) -> bool {
+    matches!(message, AttrId::Req | AttrId::SidrReq | AttrId::Lap)
+}
+
+/// Where a message that needs it comes from. May sleep, and so comes before the message's turn.
 pub(crate) fn sender(arrival: &Arrival) -> Option<AhAttr> {
-    match arrival.message {
-        AttrId::Lap if is_roce(arrival) => None,
-        AttrId::Req | AttrId::SidrReq | AttrId::Lap => {
-            let agents = arrival.port.enter()?;
-            AhAttr::from_mad(&agents.main, &arrival.mad).ok()
-        }
-        _ => None,
+    if arrival.message == AttrId::Lap && is_roce(arrival) {
+        return None;
     }
+    let agents = arrival.port.enter()?;
+    AhAttr::from_mad(&agents.main, &arrival.mad).ok()
 }
 
 /// Does the protocol's part of a message. Returns what the caller has to deliver, if anything.
