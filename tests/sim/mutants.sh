@@ -150,9 +150,11 @@ model model-shown-though-ended rust/cm/req.rs \
 	's/if !inner.conn.show\(\) \{/inner.conn.show(); if false {/'
 model model-published-without-deliverer rust/cm/req.rs 's/inner.events.delivering = true;//'
 model model-turn-not-waited-for rust/cm/inbox.rs 's/if lane.serving == arrival.ticket \{/if true {/'
+model model-turn-taken-early rust/cm/inbox.rs 's/= ticket == self.serving;/= true;/'
 model model-turn-not-passed-on rust/cm/inbox.rs 's/(lane.place\(serving\).take\(\));/$1.filter(|_| false);/'
 # Delivery and destruction.
 model model-destroy-does-not-wait rust/cm/id.rs 's/while !id.running.is_zero_within\(REPORT_EVERY_MS\) \{/while false {/'
+model model-count-does-not-wake rust/cm/count.rs 's/self.await_zero\(\);//'
 model model-listener-not-counted rust/cm/listen.rs \
 	's/id.running.increment\(\);\s*(Some\(Listener)/$1/; s/self.0.running.decrement\(\);//'
 model model-two-deliver rust/cm/act.rs 's/ && !inner.events.delivering;/;/'

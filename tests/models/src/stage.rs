@@ -117,9 +117,14 @@ pub(crate) fn mad(emit: impl FnOnce(&mut Mad)) -> Mad {
 
 /// The peer's REQ.
 pub(crate) fn req() -> Mad {
+    req_of(REMOTE_ID)
+}
+
+/// A REQ of another connection of the same queue pair.
+pub(crate) fn req_of(local_comm_id: u32) -> Mad {
     mad(|mad| {
         Req {
-            local_comm_id: REMOTE_ID,
+            local_comm_id,
             local_ca_guid: REMOTE_GUID,
             local_qpn: REMOTE_QPN,
             service_id: SERVICE,
