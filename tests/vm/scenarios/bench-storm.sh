@@ -5,13 +5,14 @@
 # manual: yes
 #
 # Reports the time from the first client's start to the last one's end; fails when a connection
-# fails.
+# fails. No data is sent: soft-RoCE gives up a packet that it repeats for long, and then ucmatose
+# waits for ever.
 
 . /vm/lib.sh
 
 CLIENTS=${CLIENTS:-512}
 EACH=32
-ROUNDS=${ROUNDS:-2}
+ROUNDS=${ROUNDS:-1}
 FIRST_PORT=10000
 
 all_listen() {
@@ -23,13 +24,13 @@ storm() {
 	local pid pids=() servers=() failed=0 i start=
 
 	for i in $(seq $CLIENTS); do
-		ucmatose -b $SELF -p $((FIRST_PORT + i)) -c $EACH -C 1 >$RUN/server.$i.log 2>&1 &
+		ucmatose -b $SELF -p $((FIRST_PORT + i)) -c $EACH -C 0 >$RUN/server.$i.log 2>&1 &
 		servers+=($!)
 	done
 	wait_for 120 all_listen || bail "$MODULE_KIND: not all servers listen"
 	start=${EPOCHREALTIME/./}
 	for i in $(seq $CLIENTS); do
-		ucmatose -s $SELF -p $((FIRST_PORT + i)) -c $EACH -C 1 >$RUN/client.$i.log 2>&1 &
+		ucmatose -s $SELF -p $((FIRST_PORT + i)) -c $EACH -C 0 >$RUN/client.$i.log 2>&1 &
 		pids+=($!)
 	done
 	for pid in ${pids[@]}; do
