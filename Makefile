@@ -9,7 +9,7 @@ MINUTES ?= 10
 export ONLY CM KERNEL NO_DEBUG SERIES CLIPPY KDIR V
 
 .PHONY: build demo test test-all test-readme test-dkms bench sim fuzz mutants coverage check docs
-.PHONY: cmstat deb install uninstall clean clean-cache help
+.PHONY: soak cmstat deb install uninstall clean clean-cache help
 
 build: ## the module, out/ib_cm.ko (KDIR=... takes another prepared kernel, SERIES=7.2 Debian's Linux 7.2)
 	@scripts/build
@@ -34,6 +34,10 @@ fuzz: ## lets cargo-fuzz look for inputs that break the protocol crate (MINUTES=
 
 mutants: ## breaks copies of the code on purpose and shows that simulation or models find each
 	@scripts/mutants
+
+soak: MINUTES = 60
+soak: build ## connections come and go in a guest, with processes, device and modules (MINUTES=60)
+	@scripts/soak $(MINUTES)
 
 coverage: ## how much of the protocol and the simulation the tests on the host reach
 	@scripts/coverage

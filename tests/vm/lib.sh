@@ -2,7 +2,7 @@
 # What scenarios are made of. Sourced by bash in the guest; needs MODULE_KIND (rust or c).
 #
 # Checks (each prints one KTAP line):	ok, fail, check, assert_eq
-# The stack under test:			load_stack, setup_rxe, unload_stack
+# The stack under test:			load_stack, setup_rxe, device_gone, unload_any, unload_stack
 # Observation:				counter, counter_sum, mark_counters, counter_delta, trace_on
 # Time:					wait_for (polls a condition; there are no blind sleeps); time
 #					limits are those of the stock kernel, a slower one stretches them
@@ -246,7 +246,31 @@ gid_of_address() {
 # driver_stays: on the debug kernel rdma_rxe is in use as long as it has a device, whichever ib_cm
 # is loaded; on Debian's it goes with its device.
 driver_stays() {
-	[ $SLOW != 1 ]
+	[[ $(</proc/sys/kernel/osrelease) = *-debug ]]
+}
+
+device_gone() {
+	[ ! -e /sys/class/infiniband/rxe0 ]
+}
+
+# unload_any: unloads what nothing uses, in an order that RANDOM draws and $order then says; succeeds
+# when none is left.
+unload_any() {
+	local module free=()
+	while :; do
+		free=()
+		for module in rdma_ucm rdma_cm iw_cm ib_cm rdma_rxe ib_uverbs ib_uverbs_support; do
+			[ "$(cat /sys/module/$module/refcnt 2>/dev/null)" != 0 ] || free+=($module)
+		done
+		if [ ${#free[@]} = 0 ]; then
+			driver_stays && rdma link delete rxe0 2>/dev/null || break
+			continue
+		fi
+		module=${free[RANDOM % ${#free[@]}]}
+		rmmod $module || break
+		order+=" $module"
+	done
+	[ ! -d /sys/module/ib_cm ] && [ ! -d /sys/module/rdma_rxe ] && [ ! -d /sys/module/rdma_ucm ]
 }
 
 unload_stack() {
@@ -289,8 +313,14 @@ live_objects() {
 	return 0
 }
 
-# What the kernel has allocated for itself, in KiB.
+# What the kernel has allocated for itself, in KiB, without the empty slabs that it keeps. Says 0 on
+# the debug kernel: KASAN keeps there what was freed, and kmemleak looks for what is lost.
 kernel_kb() {
+	local cache
+	[ ! -e /sys/kernel/debug/kmemleak ] || { echo 0; return; }
+	for cache in /sys/kernel/slab/*/shrink; do
+		echo 1 >$cache
+	done
 	awk '/^SUnreclaim|^Percpu|^KernelStack|^VmallocUsed/ { sum += $2 } END { print sum }' /proc/meminfo
 }
 

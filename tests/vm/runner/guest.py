@@ -99,7 +99,7 @@ class Guest:
             "console=ttyS0 tsc=reliable loglevel=5 oops=panic panic=-1 mitigations=off "
             f"rcupdate.rcu_cpu_stall_timeout=120 workqueue.watchdog_thresh={pace.scaled(30)} "
             f"net.ifnames=0 {self.image.root} "
-            f"vm.role={self.role} vm.mode={mode} vm.slow={pace.factor}"
+            f"vm.role={self.role} vm.mode={mode} vm.slow={pace.factor} vm.minutes={pace.minutes}"
         )
 
     def boot(self):

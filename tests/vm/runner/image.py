@@ -47,7 +47,7 @@ class Image:
         vm = os.path.join(tree, "vm")
         source = os.path.join(checkout, "tests", "vm")
         os.makedirs(vm)
-        for name in ("lib.sh", "crash.sh", "storage.sh", "storm.sh", "guest/init"):
+        for name in ("lib.sh", "crash.sh", "forge.sh", "storage.sh", "storm.sh", "guest/init"):
             shutil.copy2(os.path.join(source, name), vm)
         os.chmod(os.path.join(vm, "init"), 0o755)
         shutil.copy2(os.path.join(checkout, "scripts", "install"), vm)

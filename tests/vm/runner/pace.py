@@ -4,6 +4,8 @@
 Time limits, here and in scenarios, are written for the stock kernel under emulation. The guest
 gets the factor as vm.slow= on its command line; lib.sh applies it to wait_for, finish and
 timeout. SLOW= in the environment is another factor, for a machine that is busy.
+
+MINUTES= in the environment is how long a scenario goes on that has no end of its own.
 """
 
 import os
@@ -12,6 +14,7 @@ import os
 FACTORS = {"stock": 1, "debug": 5}
 
 factor = 1
+minutes = int(os.environ.get("MINUTES") or 60)
 
 
 def choose(kernel):

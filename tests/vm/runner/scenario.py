@@ -7,8 +7,10 @@ import os
 import re
 import sys
 
+import pace
+
 HEADER = re.compile(
-    r"^# (title|guests|timeout|cpus|fresh|long|manual|modules|only|kernel|memory|debug|finds):"
+    r"^# (title|guests|timeout|cpus|fresh|long|manual|soak|modules|only|kernel|memory|debug|finds):"
     r" *(.*?) *$"
 )
 DEFAULTS = {
@@ -19,6 +21,7 @@ DEFAULTS = {
     "fresh": "no",  # yes: in a guest that ran nothing before, and that runs nothing after
     "long": "no",  # yes: only by make test-all, or when it is named
     "manual": "no",  # yes: only when it is named
+    "soak": "no",  # yes: it goes on for MINUTES, beyond the timeout
     "modules": "",  # of the guests in turn: "test", "c" or "rust"; test is the one under test
     "only": "",  # rust or c: for one module only
     "kernel": "",  # debug: only on that one
@@ -86,13 +89,16 @@ def parse(path):
     guests = int(fields["guests"])
     name = os.path.basename(path).removesuffix(".sh")
     modules = fields["modules"].split() or ["test"] * guests
+    timeout = int(fields["timeout"])
+    if fields["soak"] == "yes":
+        timeout += 60 * pace.minutes
     if guests not in (1, 2) or len(modules) != guests:
         sys.exit(f"{path}: 'guests' must be 1 or 2, and 'modules' must name one for each")
     return Scenario(
         name=name,
         title=fields["title"] or name,
         guests=guests,
-        timeout=int(fields["timeout"]),
+        timeout=timeout,
         cpus=int(fields["cpus"]),
         fresh=fields["fresh"] == "yes",
         long=fields["long"] == "yes",

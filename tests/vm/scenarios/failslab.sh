@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # title: each memory allocation of ib_cm fails once: in calls, on reception, at a crash
 # kernel: debug
-# timeout: 400
+# timeout: 800
 
 . /vm/lib.sh
 
@@ -24,10 +24,17 @@ only_below_ib_cm() {
 	note "functions of ib_cm: $start to $end"
 }
 
-# The first allocation after this one's predecessors took BYTES fails, and no other.
-arm() {
-	echo "$1" >$FAIL/space
+# choose N: of the allocations while armed the Nth fails, and no other. The kernel counts them from
+# its start, and one fails whose number is a multiple of the interval: $counted have been, or less
+# when the last choice was beyond the end.
+counted=1
+choose() {
+	echo $((counted + $1)) >$FAIL/interval
 	echo 1 >$FAIL/times
+	counted=$((counted + $1))
+}
+
+arm() {
 	echo 100 >$FAIL/probability
 }
 
@@ -35,21 +42,23 @@ disarm() {
 	echo 0 >$FAIL/probability
 }
 
-# sweep TEXT CMD...: runs the command, a little later in it an allocation fails each time, until
-# none does.
+# sweep TEXT CMD...: runs the command, one more allocation comes through each time before one fails,
+# until none does. The first choice may have come to be a later one: it is made twice.
 sweep() {
-	local text=$1 space left=0 bad=0
+	local text=$1 at left=0 bad=0
 	shift
-	# The smallest slab object that can matter here is a timer or a piece of work.
-	for ((space = 0; space < 65536; space += 64)); do
-		arm $space
-		"$@" >$RUN/sweep.log 2>&1 || { bad=$((bad + 1)); echo "$text: space $space:"; cat $RUN/sweep.log; }
+	for ((at = 0; at < 500; at++)); do
+		choose $((at == 0 ? 1 : at))
+		arm
+		"$@" >$RUN/sweep.log 2>&1 ||
+			{ bad=$((bad + 1)); echo "$text: $at allocations:"; cat $RUN/sweep.log; }
 		left=$(cat $FAIL/times)
 		disarm
-		nothing_left || { fail "$text, after $space bytes: left is $(live_objects)"; return; }
-		[ "$left" = 0 ] || break
+		nothing_left || { fail "$text, allocation $at: left is $(live_objects)"; return; }
+		[ "$left" = 0 ] || [ $at = 0 ] || break
 	done
-	assert_eq "$text, at $((space / 64)) points: runs that end badly" $bad 0
+	say "$text: $((at - 1)) allocations fail, $bad runs end badly, after $SECONDS s"
+	assert_eq "$text, $((at - 1)) allocations fail: runs that end badly" $bad 0
 	assert_eq "$text: it comes through in the end" "$left" 1
 }
 
@@ -68,7 +77,7 @@ crash() {
 	wait_for 10 listening 7174 || return 1
 	background client rping -c -a $SELF -p 7174 -C 1000000
 	wait_for 20 eval 'rdma resource show cm_id | grep -q "state CONNECT "' || return 1
-	arm $space
+	arm
 	kill -KILL "$(cat $RUN/client.pid)"
 	finish client 20
 	[ $? != 124 ] || return 1
@@ -77,7 +86,8 @@ crash() {
 
 device() {
 	rdma link delete rxe0
-	rdma link add rxe0 type rxe netdev v0 || { disarm; rdma link add rxe0 type rxe netdev v0; } || return 1
+	rdma link add rxe0 type rxe netdev v0 ||
+		{ disarm; rdma link add rxe0 type rxe netdev v0; } || return 1
 	wait_for 10 port_active && wait_for 10 gid_of_address
 }
 
@@ -94,6 +104,7 @@ for kind in rc ud; do
 	[ $kind = ud ] || calls+=" disconnect destroy-connected"
 	timeout 300 /vm/tools/failslab $SELF 7300 $kind $calls >$RUN/calls.log 2>$RUN/calls.err
 	status=$?
+	say "$kind: calls, status $status, after $SECONDS s"
 	while read -r line; do ok "$line"; done <$RUN/calls.log
 	assert_eq "$kind, each allocation in calls$(sed 's/^/: /' $RUN/calls.err), status" $status 0
 	check "$kind: nothing left after the calls" nothing_left

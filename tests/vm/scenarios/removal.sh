@@ -16,10 +16,6 @@ remove_device() {
 	fi
 }
 
-device_gone() {
-	[ ! -e /sys/class/infiniband/rxe0 ]
-}
-
 device_back() {
 	setup_rxe
 	ip neigh replace $ABSENT lladdr 02:00:00:00:00:99 dev v0
@@ -81,25 +77,6 @@ unload_round() {
 	wait_for 10 listening 7300 || return 1
 	timeout 20 /vm/tools/cmtool cycle $SELF 7300 1 || return 1
 	finish server 20
-}
-
-# unload_any: unloads one module, which nothing uses; succeeds when none is left.
-unload_any() {
-	local module free=()
-	while :; do
-		free=()
-		for module in rdma_ucm rdma_cm iw_cm ib_cm rdma_rxe ib_uverbs ib_uverbs_support; do
-			[ "$(cat /sys/module/$module/refcnt 2>/dev/null)" != 0 ] || free+=($module)
-		done
-		if [ ${#free[@]} = 0 ]; then
-			driver_stays && rdma link delete rxe0 2>/dev/null || break
-			continue
-		fi
-		module=${free[RANDOM % ${#free[@]}]}
-		rmmod $module || break
-		order+=" $module"
-	done
-	[ ! -d /sys/module/ib_cm ] && [ ! -d /sys/module/rdma_rxe ] && [ ! -d /sys/module/rdma_ucm ]
 }
 
 # What an earlier scenario in this guest has left must not pass for this one's.

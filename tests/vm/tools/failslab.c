@@ -219,6 +219,23 @@ static void conclude(struct end *client)
 	}
 }
 
+/* Who was destroyed without a word for want of memory is asked again, and has memory then. */
+static void conclude_when_asked_again(struct end *listener, struct end *client)
+{
+	struct pollfd either[] = {
+		{ .fd = client->channel->fd, .events = POLLIN },
+		{ .fd = listener->channel->fd, .events = POLLIN },
+	};
+
+	while (poll(either, 2, CONCLUSION_MS) > 0 && !either[0].revents) {
+		struct end again = {};
+
+		if (next_event(listener, &again, 0) == RDMA_CM_EVENT_CONNECT_REQUEST)
+			rdma_destroy_id(again.id);
+	}
+	conclude(client);
+}
+
 static void serve(struct end *listener, struct end *client)
 {
 	struct end accepted = {};
@@ -229,7 +246,7 @@ static void serve(struct end *listener, struct end *client)
 	/* Events of the new id come on the listener's channel. */
 	if (call == DESTROY_REQUESTED) {
 		injected(DESTROY_REQUESTED, rdma_destroy_id(accepted.id));
-		conclude(client);
+		conclude_when_asked_again(listener, client);
 		return;
 	}
 	if (call == REJECT) {
