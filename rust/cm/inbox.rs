@@ -75,7 +75,7 @@ pub(crate) struct Arrival {
     /// All that came before it in its lane are done with.
     its_turn: bool,
     lane: usize,
-    /// Its place in the lane, from when it is with a worker.
+    /// Its place in the lane, from when it has one.
     ticket: usize,
     /// Its place among the events of an identifier.
     pub(crate) turn: u32,
