@@ -23,7 +23,6 @@ use kernel::{
     time::msecs_to_jiffies,
     workqueue::{
         impl_has_delayed_work,
-        system_unbound,
         DelayedWork,
         WorkItem, //
     },
@@ -37,6 +36,7 @@ use super::{
         new_spinlock_irq,
         SpinLockIrq, //
     },
+    workqueue::system_dfl,
 };
 
 /// Parts of the table that have a lock of their own.
@@ -122,7 +122,7 @@ impl WorkItem for Handles {
     fn run(handles: Arc<Handles>) {
         let (now, keep) = (ticks(), msecs_to_jiffies(KEEP_MS));
         if handles.drop_unused(|handle| now.wrapping_sub(handle.used.load(Relaxed)) < keep as u64) {
-            let _ = system_unbound().enqueue_delayed(handles, keep);
+            let _ = system_dfl().enqueue_delayed(handles, keep);
         }
     }
 }
@@ -164,7 +164,7 @@ impl Handles {
         // What was there before is destroyed with the lock released.
         drop(old);
         // Where that is going to happen anyway, nothing has to be done.
-        let _ = system_unbound().enqueue_delayed(self.clone(), msecs_to_jiffies(KEEP_MS));
+        let _ = system_dfl().enqueue_delayed(self.clone(), msecs_to_jiffies(KEEP_MS));
     }
 
     /// Drops those that are not used any more. Returns whether any is left. Process context.

@@ -16,6 +16,12 @@ use kernel::{
 
 use super::bindings;
 
+/// The kernel's queue for what may run on any processor and may take long.
+pub(super) fn system_dfl() -> &'static Queue {
+    // SAFETY: The kernel makes it before it loads modules, and keeps it.
+    unsafe { Queue::from_raw(bindings::system_dfl_wq) }
+}
+
 /// A work queue with workers on each processor. Dropping it runs what is queued, then frees it
 /// (process context).
 ///

@@ -18,7 +18,8 @@ BAD = re.compile(
     r"|INFO: task|soft lockup|hard LOCKUP|detected stall|self-detected stall"
     r"|sleeping function|scheduling while atomic|ODEBUG|corruption|unable to handle|Kernel panic"
     r"|non-static key|locking correctness validator|suspected memory leak|unreferenced object"
-    r"|waiting for .* to become free|rust_kernel: panicked|ib_cm: .*(still live|leaked|not freed)"
+    r"|waiting for .* to become free|\[ib_cm\] enqueued on deprecated"
+    r"|rust_kernel: panicked|ib_cm: .*(still live|leaked|not freed)"
 )
 INT3 = "Oops: int3"
 LEAK_SECONDS = 60
