@@ -37,9 +37,9 @@ use super::event::{
     Events, //
 };
 use super::index::{
-    insert_locked,
     Index,
     Key,
+    Node,
     Reservation, //
 };
 use super::manager;
@@ -152,7 +152,7 @@ impl<K: Key> Slot<K> {
         let memory = self.take();
         let ours = memory.is_some();
         if let Some(memory) = memory {
-            if let Err((memory, holder)) = insert_locked(&mut shard, key, id.clone(), memory) {
+            if let Err((memory, holder)) = shard.insert(key, id.clone(), memory) {
                 *self = Slot::Reserved(memory);
                 return Err(Ok(holder));
             }
@@ -161,8 +161,8 @@ impl<K: Key> Slot<K> {
         then().map_err(|error| {
             if ours {
                 // The caller holds a reference, so this is not the last.
-                let node = shard.remove_node(&key);
-                *self = node.map_or(Slot::None, |node| Slot::Reserved(node.into_reservation()));
+                let memory = shard.remove(&key).map(Node::into_reservation);
+                *self = memory.map_or(Slot::None, Slot::Reserved);
             }
             Err(error)
         })

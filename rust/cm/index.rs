@@ -1,51 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
-//! A sharded index: red-black trees under spinlocks, chosen by a hash of the key.
+//! A sharded index: hash tables under spinlocks.
 //!
-//! Nodes are allocated before a lock is taken ([`Reservation`]) and freed after it is released.
+//! Entries are allocated before a lock is taken ([`Reservation`]) and freed after it is released.
 //! No two shards of one index are ever locked together.
 
 use kernel::{
     prelude::*,
-    rbtree::{
-        Entry,
-        RBTree,
-        RBTreeNodeReservation, //
-    },
     sync::LockClassKey, //
 };
 
-use crate::rdma::spinlock::{
-    SpinLockIrq,
-    SpinLockIrqGuard, //
+use super::hash::HashTable;
+pub(crate) use super::hash::{
+    mix,
+    Key,
+    Node,
+    Reservation, //
+};
+use crate::rdma::{
+    clock::random_u64,
+    spinlock::{
+        SpinLockIrq,
+        SpinLockIrqGuard, //
+    },
 };
 
 /// Shards of an index; a power of two.
 const SHARDS: usize = 64;
 
-/// A key of an index.
-pub(crate) trait Key: Ord + Copy + Unpin {
-    /// A hash whose low bits are well mixed.
-    fn hash(&self) -> u64;
-}
-
-/// Mixes a number so that its low bits depend on all of it (the finalizer of splitmix64).
-pub(crate) fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
-
-/// Memory for one entry.
-pub(crate) type Reservation<K, V> = RBTreeNodeReservation<K, V>;
-
 /// The locked shard of a key.
-pub(crate) type Shard<'a, K, V> = SpinLockIrqGuard<'a, RBTree<K, V>>;
+pub(crate) type Shard<'a, K, V> = SpinLockIrqGuard<'a, HashTable<K, V>>;
 
 /// An index from keys to values.
 #[pin_data]
 pub(crate) struct Index<K, V> {
+    seed: u64,
     #[pin]
-    shards: [SpinLockIrq<RBTree<K, V>>; SHARDS],
+    shards: [SpinLockIrq<HashTable<K, V>>; SHARDS],
 }
 
 /// Where a walk through an index has got to. It goes on from there whatever happens to the entries
@@ -71,17 +61,20 @@ impl<K: Key, V: Clone + Unpin> Index<K, V> {
         name: &'static CStr,
         class: Pin<&'static LockClassKey>,
     ) -> impl PinInit<Self> {
+        let random = random_u64();
         pin_init!(Self {
+            seed: random,
             shards <- pin_init::pin_init_array_from_fn(move |_| {
-                SpinLockIrq::new(RBTree::new(), name, class)
+                SpinLockIrq::new(HashTable::new(random), name, class)
             }),
         })
     }
 
     /// Locks the shard of a key.
     pub(crate) fn lock(&self, key: &K) -> Shard<'_, K, V> {
-        // A remainder by a constant is always in range, and the compiler knows it.
-        self.shards[(key.hash() as usize) % SHARDS].lock()
+        // By the highest bits: a table uses the lowest. A remainder by a constant is always in
+        // range, and the compiler knows it.
+        self.shards[(key.hash(self.seed) >> 58) as usize % SHARDS].lock()
     }
 
     /// Looks a key up.
@@ -96,39 +89,25 @@ impl<K: Key, V: Clone + Unpin> Index<K, V> {
         value: V,
         memory: Reservation<K, V>,
     ) -> Result<(), (Reservation<K, V>, V)> {
-        insert_locked(&mut self.lock(&key), key, value, memory)
+        self.lock(&key).insert(key, value, memory)
     }
 
     /// Removes a key.
     pub(crate) fn remove(&self, key: &K) {
-        let node = self.lock(key).remove_node(key);
+        let node = self.lock(key).remove(key);
         // The lock is released here; the node is freed outside it.
         drop(node);
     }
 
-    /// The entry at or after `from` in one shard, for walks that may not hold the lock long.
-    fn next_in_shard(&self, shard: usize, from: Option<&K>) -> Option<(K, V)> {
-        let tree = self.shards.get(shard)?.lock();
-        let cursor = match from {
-            Some(key) => tree.cursor_lower_bound(key)?,
-            None => tree.cursor_front()?,
-        };
-        let (key, value) = cursor.current();
-        match from {
-            Some(from) if key == from => {
-                cursor.peek_next().map(|(key, value)| (*key, value.clone()))
-            }
-            _ => Some((*key, value.clone())),
-        }
-    }
-
     /// The entry after `place` in the order of the walk, which goes there.
     pub(crate) fn next(&self, place: &mut Place<K>) -> Option<(K, V)> {
-        while place.shard < SHARDS {
-            if let Some((key, value)) = self.next_in_shard(place.shard, place.last.as_ref()) {
-                place.last = Some(key);
-                return Some((key, value));
+        while let Some(shard) = self.shards.get(place.shard) {
+            let table = shard.lock();
+            if let Some((key, value)) = table.after(place.last.as_ref()) {
+                place.last = Some(*key);
+                return Some((*key, value.clone()));
             }
+            drop(table);
             place.shard = place.shard.saturating_add(1);
             place.last = None;
         }
@@ -144,28 +123,11 @@ impl<K: Key, V: Clone + Unpin> Index<K, V> {
         }
     }
 
-    /// The first entry that is not less than `from` and lies in its shard.
+    /// The entry of the least key that is not less than `from` and has the same hash.
     pub(crate) fn lower_bound(&self, from: &K) -> Option<(K, V)> {
-        let tree = self.lock(from);
-        let cursor = tree.cursor_lower_bound(from)?;
-        let (key, value) = cursor.current();
+        let table = self.lock(from);
+        let (key, value) = table.lower_bound(from)?;
         Some((*key, value.clone()))
-    }
-}
-
-/// [`Index::insert`] into a shard that is locked already.
-pub(crate) fn insert_locked<K: Key, V: Clone + Unpin>(
-    shard: &mut Shard<'_, K, V>,
-    key: K,
-    value: V,
-    memory: Reservation<K, V>,
-) -> Result<(), (Reservation<K, V>, V)> {
-    match shard.entry(key) {
-        Entry::Occupied(entry) => Err((memory, entry.get().clone())),
-        Entry::Vacant(entry) => {
-            entry.insert(value, memory);
-            Ok(())
-        }
     }
 }
 
@@ -178,9 +140,8 @@ mod tests {
     struct Number(u32);
 
     impl Key for Number {
-        fn hash(&self) -> u64 {
-            // Two numbers of one shard, then one of another.
-            u64::from(self.0 / 2)
+        fn hash(&self, seed: u64) -> u64 {
+            mix(u64::from(self.0) ^ seed)
         }
     }
 
@@ -227,19 +188,6 @@ mod tests {
         let mut left = 0;
         index.for_each(|_, _| left += 1);
         assert_eq!(left, 0);
-        Ok(())
-    }
-
-    #[test]
-    fn lower_bound_stays_in_its_shard() -> Result {
-        let index = index()?;
-        insert(&index, 5)?;
-        insert(&index, 6)?;
-        assert_eq!(
-            index.lower_bound(&Number(4)).map(|(_, value)| value),
-            Some(5)
-        );
-        assert_eq!(index.lower_bound(&Number(7)).map(|(_, value)| value), None);
         Ok(())
     }
 }

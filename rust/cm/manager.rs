@@ -56,21 +56,20 @@ pub(crate) const SERVICE_ID_AGN_MASK: u64 = 0xff00_0000_0000_0000;
 pub(crate) struct LocalId(pub(crate) u32);
 
 impl Key for LocalId {
-    // Local IDs are handed out one after the other: their low bits are spread already.
-    fn hash(&self) -> u64 {
-        self.0.into()
+    fn hash(&self, seed: u64) -> u64 {
+        mix(u64::from(self.0) ^ seed)
     }
 }
 
 impl Key for RemoteId {
-    fn hash(&self) -> u64 {
-        mix(self.ca_guid ^ u64::from(self.id))
+    fn hash(&self, seed: u64) -> u64 {
+        mix(mix(self.ca_guid ^ seed) ^ u64::from(self.id))
     }
 }
 
 impl Key for RemoteQpn {
-    fn hash(&self) -> u64 {
-        mix(self.ca_guid ^ u64::from(self.qpn))
+    fn hash(&self, seed: u64) -> u64 {
+        mix(mix(self.ca_guid ^ seed) ^ u64::from(self.qpn))
     }
 }
 
@@ -83,9 +82,9 @@ pub(crate) struct LocalQpn {
 }
 
 impl Key for LocalQpn {
-    // All connections of one queue pair stand in one shard, side by side.
-    fn hash(&self) -> u64 {
-        mix(self.device as u64 ^ u64::from(self.qpn))
+    // All connections of one queue pair have the same hash, so that they can be found by it.
+    fn hash(&self, seed: u64) -> u64 {
+        mix(mix(self.device as u64 ^ seed) ^ u64::from(self.qpn))
     }
 }
 
@@ -97,8 +96,8 @@ pub(crate) struct Service {
 }
 
 impl Key for Service {
-    fn hash(&self) -> u64 {
-        mix(self.device as u64 ^ self.service_id)
+    fn hash(&self, seed: u64) -> u64 {
+        mix(mix(self.device as u64 ^ seed) ^ self.service_id)
     }
 }
 
@@ -111,8 +110,10 @@ pub(crate) struct SidrRequest {
 }
 
 impl Key for SidrRequest {
-    fn hash(&self) -> u64 {
-        mix(u64::from(self.request_id) ^ (u64::from(self.slid) << 32))
+    fn hash(&self, seed: u64) -> u64 {
+        let gid = u128::from_be_bytes(self.sgid);
+        let gid = mix(mix(gid as u64 ^ seed) ^ (gid >> 64) as u64);
+        mix(gid ^ u64::from(self.request_id) ^ (u64::from(self.slid) << 32))
     }
 }
 

@@ -24,6 +24,7 @@ mod count;
 mod debug;
 mod deliver;
 mod event;
+mod hash;
 mod hold;
 mod id;
 mod inbox;

@@ -160,7 +160,7 @@ fn slot<'a>(
     kept: &'a mut KVVec<Option<Answered>>,
     from: &SidrRequest,
 ) -> Option<&'a mut Option<Answered>> {
-    let at = (from.hash() as usize).checked_rem(kept.len())?;
+    let at = (from.hash(0) as usize).checked_rem(kept.len())?;
     kept.get_mut(at)
 }
 

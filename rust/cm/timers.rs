@@ -6,7 +6,10 @@
 
 use kernel::{
     prelude::*,
-    rbtree::RBTree,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
     sync::Arc,
     time::{
         msecs_to_jiffies,
@@ -15,7 +18,6 @@ use kernel::{
 };
 
 use super::id::Id;
-use super::index::Reservation;
 use crate::rdma::{
     clock::now_ns,
     spinlock::{
@@ -38,10 +40,12 @@ pub(crate) enum Timer {
     /// No memory was set aside: the identifier has no connection.
     None,
     /// Not set; the memory for it waits.
-    Idle(Reservation<Deadline, Arc<Id>>),
+    Idle(Reservation),
     /// Set.
     Set(Deadline),
 }
+
+type Reservation = RBTreeNodeReservation<Deadline, Arc<Id>>;
 
 struct Pending {
     tree: RBTree<Deadline, Arc<Id>>,
@@ -181,7 +185,7 @@ fn removed(pending: &mut Pending, deadline: &Deadline) -> Timer {
 impl Timer {
     /// Sets memory aside.
     pub(crate) fn reserve() -> Result<Self> {
-        Ok(Timer::Idle(Reservation::new(GFP_KERNEL)?))
+        Ok(Timer::Idle(RBTreeNodeReservation::new(GFP_KERNEL)?))
     }
 
     /// How long until it runs out, if it is set.

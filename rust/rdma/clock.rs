@@ -25,3 +25,9 @@ pub(crate) fn random_u32() -> u32 {
     // SAFETY: `get_random_u32` may be called in any context.
     unsafe { kernel::bindings::get_random_u32() }
 }
+
+/// A random number.
+pub(crate) fn random_u64() -> u64 {
+    // SAFETY: `get_random_u64` may be called in any context.
+    unsafe { kernel::bindings::get_random_u64() }
+}

@@ -13,6 +13,8 @@ pub(crate) mod debug;
 pub(crate) mod deliver;
 #[path = "../../../rust/cm/event.rs"]
 pub(crate) mod event;
+#[path = "../../../rust/cm/hash.rs"]
+pub(crate) mod hash;
 #[path = "../../../rust/cm/hold.rs"]
 pub(crate) mod hold;
 #[path = "../../../rust/cm/id.rs"]

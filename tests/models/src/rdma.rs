@@ -62,6 +62,10 @@ pub(crate) mod clock {
     pub(crate) fn random_u32() -> u32 {
         0x100
     }
+
+    pub(crate) fn random_u64() -> u64 {
+        0x200
+    }
 }
 
 /// GIDs.

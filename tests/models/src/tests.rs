@@ -26,7 +26,7 @@ use crate::rdma::ufile::TeardownObserver;
 use crate::stage::*;
 
 /// Words of a thread's stack.
-const STACK: usize = 0x8000;
+const STACK: usize = 0x40000;
 
 /// Runs a model in all orders with at most `preemptions`, or as many as the environment says.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {

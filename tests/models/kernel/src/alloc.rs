@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Memory.
 
+use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ops::DerefMut;
 use core::pin::Pin;
@@ -16,6 +17,15 @@ pub struct Flags;
 pub const GFP_KERNEL: Flags = Flags;
 /// May not.
 pub const GFP_ATOMIC: Flags = Flags;
+
+/// The flags by their module.
+pub mod flags {
+    pub use super::GFP_ATOMIC;
+    pub use super::GFP_KERNEL;
+
+    /// May not sleep, and may fail at once.
+    pub const GFP_NOWAIT: super::Flags = super::Flags;
+}
 
 /// An owner.
 #[derive(Debug)]
@@ -40,6 +50,32 @@ impl<T> KBox<T> {
         let this = KBox(Box::new(init.make()?));
         // SAFETY: The box is never moved out of.
         Ok(unsafe { Pin::new_unchecked(this) })
+    }
+}
+
+impl<T> KBox<T> {
+    /// Memory without content.
+    ///
+    /// # Errors
+    ///
+    /// None here.
+    pub fn new_uninit(_flags: Flags) -> Result<KBox<MaybeUninit<T>>> {
+        Ok(KBox(Box::new_uninit()))
+    }
+
+    /// Drops the content.
+    pub fn drop_contents(this: Self) -> KBox<MaybeUninit<T>> {
+        drop(this);
+        KBox(Box::new_uninit())
+    }
+}
+
+impl<T> KBox<MaybeUninit<T>> {
+    /// Fills it.
+    pub fn write(mut self, value: T) -> KBox<T> {
+        self.0.write(value);
+        // SAFETY: Just written.
+        KBox(unsafe { self.0.assume_init() })
     }
 }
 
@@ -124,11 +160,26 @@ impl<T> Deref for KVec<T> {
     }
 }
 
+impl<T> DerefMut for KVec<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
 impl<'a, T> IntoIterator for &'a KVec<T> {
     type Item = &'a T;
     type IntoIter = core::slice::Iter<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut KVec<T> {
+    type Item = &'a mut T;
+    type IntoIter = core::slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter_mut()
     }
 }
