@@ -149,7 +149,7 @@ impl<K: Key, V> HashTable<K, V> {
         let mut node = chain.take()?;
         *chain = node.next.take();
         self.entries = self.entries.saturating_sub(1);
-        if self.chains > SEGMENT && self.entries < self.chains / SPARSE {
+        while self.chains > SEGMENT && self.entries < self.chains / SPARSE {
             self.merge();
         }
         Some(node)

@@ -13,13 +13,7 @@ use core::ptr::NonNull;
 use kernel::{
     new_delayed_work,
     prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
-    },
+    sync::Arc,
     time::msecs_to_jiffies,
     workqueue::{
         impl_has_delayed_work,
@@ -59,8 +53,6 @@ pub(super) struct Handle {
     ah: NonNull<bindings::ib_ah>,
     /// What it was made for. Only compared: the handle holds the GID entry that this names.
     attr: bindings::rdma_ah_attr,
-    /// When it was used last, in ticks.
-    used: Atomic<u64>,
 }
 
 // SAFETY: Address handles may be used and destroyed in any thread.
@@ -78,11 +70,7 @@ impl Handle {
         attr: &bindings::rdma_ah_attr,
     ) -> Self {
         // INVARIANT: By the contract of this function.
-        Handle {
-            ah,
-            attr: *attr,
-            used: Atomic::new(ticks()),
-        }
+        Handle { ah, attr: *attr }
     }
 
     /// The C object.
@@ -100,8 +88,19 @@ impl Drop for Handle {
     }
 }
 
-/// A place for each address, which it may have to share.
-type Shard = [Option<Arc<Handle>>; SLOTS];
+/// A handle that is kept.
+struct Kept {
+    handle: Arc<Handle>,
+    /// When it was used last, in ticks.
+    used: u64,
+}
+
+struct Shard {
+    /// A place for each address, which it may have to share.
+    slots: [Option<Kept>; SLOTS],
+    /// The sweep will look here.
+    is_swept: bool,
+}
 
 /// The handles that a port keeps.
 #[pin_data]
@@ -121,7 +120,7 @@ impl WorkItem for Handles {
 
     fn run(handles: Arc<Handles>) {
         let (now, keep) = (ticks(), msecs_to_jiffies(KEEP_MS));
-        if handles.drop_unused(|handle| now.wrapping_sub(handle.used.load(Relaxed)) < keep as u64) {
+        if handles.drop_unused(|kept| now.wrapping_sub(kept.used) < keep as u64) {
             let _ = system_dfl().enqueue_delayed(handles, keep);
         }
     }
@@ -137,7 +136,8 @@ impl Handles {
         Arc::pin_init(
             pin_init!(Handles {
                 shards <- pin_init::pin_init_array_from_fn(|_| {
-                    new_spinlock_irq!([const { None }; SLOTS], "ib_cm handles")
+                    let empty = Shard { slots: [const { None }; SLOTS], is_swept: false };
+                    new_spinlock_irq!(empty, "ib_cm handles")
                 }),
                 sweep <- new_delayed_work!("ib_cm handles"),
             }),
@@ -148,38 +148,47 @@ impl Handles {
     /// The handle for an address, if there is one. Any context.
     pub(super) fn find(&self, attr: &bindings::rdma_ah_attr) -> Option<Arc<Handle>> {
         let (shard, slot) = place(attr);
-        let shard = self.shards[shard].lock();
-        let handle = shard[slot].as_ref()?;
-        if !is_same(&handle.attr, attr) {
+        let mut shard = self.shards[shard].lock();
+        let kept = shard.slots[slot].as_mut()?;
+        if !is_same(&kept.handle.attr, attr) {
             return None;
         }
-        handle.used.store(ticks(), Relaxed);
-        Some(handle.clone())
+        kept.used = ticks();
+        Some(kept.handle.clone())
     }
 
     /// Keeps a handle. Any context.
     pub(super) fn keep(self: &Arc<Self>, handle: &Arc<Handle>) {
         let (shard, slot) = place(&handle.attr);
-        let old = self.shards[shard].lock()[slot].replace(handle.clone());
+        let kept = Kept {
+            handle: handle.clone(),
+            used: ticks(),
+        };
+        let mut shard = self.shards[shard].lock();
+        let old = shard.slots[slot].replace(kept);
+        let is_swept = core::mem::replace(&mut shard.is_swept, true);
+        drop(shard);
         // What was there before is destroyed with the lock released.
         drop(old);
-        // Where that is going to happen anyway, nothing has to be done.
-        let _ = system_dfl().enqueue_delayed(self.clone(), msecs_to_jiffies(KEEP_MS));
+        if !is_swept {
+            // Where that is going to happen anyway, nothing has to be done.
+            let _ = system_dfl().enqueue_delayed(self.clone(), msecs_to_jiffies(KEEP_MS));
+        }
     }
 
     /// Drops those that are not used any more. Returns whether any is left. Process context.
-    fn drop_unused(&self, is_used: impl Fn(&Handle) -> bool) -> bool {
+    fn drop_unused(&self, is_used: impl Fn(&Kept) -> bool) -> bool {
         let mut left = false;
         for shard in &self.shards {
             let mut unused = [const { None }; SLOTS];
-            let mut kept = shard.lock();
-            for (slot, unused) in kept.iter_mut().zip(&mut unused) {
-                if slot.as_ref().is_some_and(|handle| !is_used(handle)) {
-                    *unused = slot.take();
-                }
-                left |= slot.is_some();
+            let mut shard = shard.lock();
+            for (slot, unused) in shard.slots.iter_mut().zip(&mut unused) {
+                *unused = slot.take_if(|kept| !is_used(kept));
             }
-            drop(kept);
+            // Whoever keeps one in a shard with none left asks for the next sweep.
+            shard.is_swept = shard.slots.iter().any(|slot| slot.is_some());
+            left |= shard.is_swept;
+            drop(shard);
             drop(unused);
         }
         left

@@ -8,7 +8,7 @@
 . /vm/lib.sh
 
 # The kernel runs the suites of a module when it is loaded.
-SUITES="ib_cm_count ib_cm_gate ib_cm_history ib_cm_index ib_cm_replay ib_cm_timers"
+SUITES="ib_cm_count ib_cm_gate ib_cm_hash ib_cm_history ib_cm_index ib_cm_replay ib_cm_timers"
 
 dmesg -C
 load_stack
