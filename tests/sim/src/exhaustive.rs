@@ -99,14 +99,12 @@ fn explore(
         };
         let mut next = top.state.clone();
         next.act(action, fates, fx);
+        found.steps += 1;
         if next.over {
             continue;
         }
-        found.steps += 1;
-        if fates == 0 && budget.losses > 0 {
-            let others = 1..3_u32.pow(next.sent);
-            top.todo.extend(others.map(|fates| (action, fates)));
-        }
+        top.todo
+            .extend(next.others(fates).map(|fates| (action, fates)));
         let wrong = next.hosts.iter().find_map(|cm| cm.check_indices());
         let mut wrong = fx.broken.pop().or(wrong);
         let next = Frame::new(next, Some((action, fates)));

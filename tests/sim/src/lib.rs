@@ -11,6 +11,7 @@ pub mod checker;
 pub mod cm;
 pub mod config;
 pub mod consumer;
+mod deaf;
 pub mod digest;
 pub mod exhaustive;
 pub mod forge;

@@ -2,6 +2,8 @@
 //! Two hosts and a connection, and everything that can happen next: what the exhaustive search goes
 //! through.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::rc::Rc;
 
@@ -15,6 +17,8 @@ use crate::checker::Kind;
 use crate::cm::Cm;
 use crate::cm::Event;
 use crate::config::Config;
+use crate::deaf::Ears;
+use crate::deaf::Effect;
 use crate::digest::body_of;
 use crate::digest::ids_of;
 use crate::digest::Digest;
@@ -49,13 +53,15 @@ pub(crate) enum Action {
     Crash(usize),
 }
 
-/// What becomes of the MADs that an action sends: a digit to the base of 3 for each, the first
-/// one's last.
+/// What becomes of the MADs that an action sends: a digit to the base of 4 for each, the first
+/// one's last. 0: it goes its way.
 pub(crate) type Fates = u32;
 /// The MAD gets lost.
 const LOST: u32 = 1;
 /// The MAD gets lost, but a duplicate may come, however late.
 const DELAYED: u32 = 2;
+/// The MAD is taken at once, and a duplicate may come, however late.
+const TWICE: u32 = 3;
 
 /// A MAD under way.
 #[derive(Clone)]
@@ -91,11 +97,15 @@ pub(crate) struct State {
     /// Whether host 0 has connected since it has come up.
     connected: bool,
     next: Uid,
-    /// How many MADs the last action has sent.
-    pub(crate) sent: u32,
-    /// What is to become of the next ones.
+    /// Have been sent and are not under way yet.
+    leaving: VecDeque<Packet>,
+    ears: Rc<RefCell<Ears>>,
     fates: Fates,
-    /// There was no budget for that.
+    /// Which fates could have been others, with a bit for each fate: four bits for each digit.
+    open: u64,
+    /// How many fates there were.
+    asked: u32,
+    /// It is no other state than one with a larger budget.
     pub(crate) over: bool,
 }
 
@@ -110,12 +120,16 @@ impl State {
             budget,
             connected: false,
             next: 1,
-            sent: 0,
+            leaving: VecDeque::new(),
+            ears: Rc::default(),
             fates: 0,
+            open: 0,
+            asked: 0,
             over: false,
         };
         fx.next = state.next;
         state.start(1, fx);
+        state.spread(fx);
         state.next = fx.next;
         state
     }
@@ -171,7 +185,7 @@ impl State {
                         if let Some(what) = monitor.sent(&packet, 0) {
                             fx.broken(Rule::RejsFit, what);
                         }
-                        self.launch(packet);
+                        self.leaving.push_back(packet);
                     }
                     Task::AdapterDone(at, send, ok) => {
                         let sends = &mut self.host(at.host).devs[0].sends;
@@ -197,22 +211,91 @@ impl State {
         }
     }
 
-    /// A MAD leaves a host.
+    /// MADs leave hosts, and those that can do nothing vanish. Those whose only effect is an answer
+    /// that is always the same are taken at once: until then no timer can run out, and until that
+    /// answer has come. Of the late ones only those whose answer can do nothing either.
+    fn spread(&mut self, fx: &mut Fx) {
+        loop {
+            if let Some(packet) = self.leaving.pop_front() {
+                match self.effect(&packet) {
+                    Effect::None => self.vanish(packet, fx),
+                    Effect::Answer => self.take(packet, fx),
+                    Effect::Any => self.launch(packet),
+                }
+                continue;
+            }
+            let mut net = self.net.iter().enumerate();
+            let dull = net.find_map(|(at, flying)| match self.effect(&flying.packet) {
+                Effect::Any => None,
+                Effect::Answer if flying.late => None,
+                effect => Some((at, effect)),
+            });
+            let Some((at, effect)) = dull else {
+                return;
+            };
+            let packet = self.net.swap_remove(at).packet;
+            match effect {
+                Effect::Answer => self.take(packet, fx),
+                _ => self.vanish(packet, fx),
+            }
+        }
+    }
+
+    fn effect(&self, packet: &Packet) -> Effect {
+        let net = self.net.iter().map(|flying| &flying.packet);
+        self.ears.borrow_mut().effect(&self.hosts, packet, net)
+    }
+
+    /// What the next MAD's fate is, of those that the budget allows.
+    fn fate(&mut self, fates: &[u32]) -> u32 {
+        let (losses, duplicates) = (self.budget.losses > 0, self.budget.duplicates > 0);
+        for fate in fates {
+            let allowed = match *fate {
+                LOST => losses,
+                DELAYED => losses && duplicates,
+                _ => duplicates,
+            };
+            self.open |= u64::from(allowed) << (4 * self.asked + fate);
+        }
+        let fate = (self.fates >> (2 * self.asked)) & 3;
+        self.asked += 1;
+        self.budget.losses -= u8::from(fate == LOST || fate == DELAYED);
+        self.budget.duplicates -= u8::from(fate == DELAYED || fate == TWICE);
+        fate
+    }
+
+    /// The fates that differ from those of the last action in later MADs than these do from none.
+    pub(crate) fn others(&self, fates: Fates) -> impl Iterator<Item = Fates> + '_ {
+        let decided = (Fates::BITS - fates.leading_zeros()).div_ceil(2);
+        let digits = decided..self.asked;
+        digits.flat_map(move |at| {
+            let open = move |fate: &u32| self.open >> (4 * at + fate) & 1 != 0;
+            (LOST..=TWICE)
+                .filter(open)
+                .map(move |fate| fates | fate << (2 * at))
+        })
+    }
+
+    /// A MAD is under way from now on, or is lost.
     fn launch(&mut self, packet: Packet) {
-        let fate = self.fates % 3;
-        self.fates /= 3;
-        self.sent += 1;
-        let budget = &mut self.budget;
-        if fate != 0 {
-            self.over |= budget.losses == 0 || (fate == DELAYED && budget.duplicates == 0);
-            budget.losses = budget.losses.saturating_sub(1);
-        }
-        if fate == DELAYED {
-            budget.duplicates = budget.duplicates.saturating_sub(1);
-        }
+        let fate = self.fate(&[LOST, DELAYED]);
         if fate != LOST {
             self.net.push(Flying::new(packet, fate == DELAYED));
         }
+    }
+
+    /// A MAD is answered at once. To lose it is to lose its answer.
+    fn take(&mut self, packet: Packet, fx: &mut Fx) {
+        if self.fate(&[TWICE]) == TWICE {
+            self.net.push(Flying::new(packet.clone(), true));
+        }
+        self.vanish(packet, fx);
+    }
+
+    /// A MAD arrives that changes nothing.
+    fn vanish(&mut self, packet: Packet, fx: &mut Fx) {
+        self.arrive(packet, fx);
+        self.settle(fx);
     }
 
     pub(crate) fn actions(&self) -> Vec<Action> {
@@ -294,7 +377,8 @@ impl State {
 
     pub(crate) fn act(&mut self, action: Action, fates: Fates, fx: &mut Fx) {
         fx.next = self.next;
-        (self.sent, self.fates) = (0, fates);
+        (self.fates, self.open, self.asked) = (fates, 0, 0);
+        let mut again = None;
         match action {
             Action::Arrive(at) => {
                 let packet = self.net.swap_remove(at).packet;
@@ -302,8 +386,9 @@ impl State {
             }
             Action::ArriveTwice(at) => {
                 self.budget.duplicates -= 1;
-                self.net[at].late = true;
-                self.arrive(self.net[at].packet.clone(), fx);
+                let packet = self.net.swap_remove(at).packet;
+                again = Some(packet.clone());
+                self.arrive(packet, fx);
             }
             Action::Deliver(host, uid) => self.deliver(host, uid, fx),
             Action::TimeOut(host, send) => self.host(host).devs[0].sends.time_out(send, fx),
@@ -322,7 +407,7 @@ impl State {
             }
             Action::Crash(host) => {
                 self.budget.crashes -= 1;
-                self.boot(host, 0x900, fx);
+                self.boot(host, self.hosts[host].next_local_id, fx);
             }
         }
         self.settle(fx);
@@ -330,6 +415,11 @@ impl State {
             self.deliver(host, uid, fx);
             self.settle(fx);
         }
+        if let Some(packet) = again {
+            self.over = self.effect(&packet) == Effect::None;
+            self.net.push(Flying::new(packet, true));
+        }
+        self.spread(fx);
         self.next = fx.next;
         // Nobody can be told any more of what does not exist.
         let hosts = &self.hosts;
