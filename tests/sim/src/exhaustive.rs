@@ -8,6 +8,7 @@
 //! repeated when it is taken, and of equal ones the late one is taken last. States are compared by
 //! fingerprints in which communication IDs are ranks.
 
+use crate::cm::Cm;
 use crate::digest::Key;
 use crate::digest::Table;
 use crate::fx::Fx;
@@ -83,7 +84,9 @@ fn explore(
 ) -> Option<String> {
     // Each state with the most attempts from there on.
     let mut known: Table<u8> = Table::default();
-    let first = Frame::new(State::begin(budget, fx), None);
+    let first = State::begin(budget, fx);
+    let key = first.key();
+    let first = Frame::new(first, key, None);
     known.insert(first.key, OPEN);
     path.push(first);
     while let Some(top) = path.last_mut() {
@@ -100,26 +103,29 @@ fn explore(
         let mut next = top.state.clone();
         next.act(action, fates, fx);
         found.steps += 1;
-        if next.over {
+        let changed = next.changed(&top.state);
+        let wrong = changed.filter_map(Cm::check_indices).next();
+        let wrong = fx.broken.pop().or(wrong);
+        if next.over && wrong.is_none() {
             continue;
         }
         top.todo
             .extend(next.others(fates).map(|fates| (action, fates)));
-        let wrong = next.hosts.iter().find_map(|cm| cm.check_indices());
-        let mut wrong = fx.broken.pop().or(wrong);
-        let next = Frame::new(next, Some((action, fates)));
-        match known.insert(next.key, OPEN) {
-            None => wrong = wrong.or_else(|| next.state.end(&next.todo)),
-            Some(OPEN) => wrong = Some("the hosts never stop trying to connect".to_owned()),
+        let key = next.key();
+        let by = Some((action, fates));
+        let wrong = match known.insert(key, OPEN) {
+            Some(_) if wrong.is_some() => wrong,
+            Some(OPEN) => Some("the hosts never stop trying to connect".to_owned()),
             Some(attempts) => {
-                known.insert(next.key, attempts);
-                let attempts = found.weigh(next.by, attempts);
+                known.insert(key, attempts);
+                let attempts = found.weigh(by, attempts);
                 top.attempts = top.attempts.max(attempts);
-                if wrong.is_none() {
-                    continue;
-                }
+                continue;
             }
-        }
+            None => wrong,
+        };
+        let next = Frame::new(next, key, by);
+        let wrong = wrong.or_else(|| next.state.end(&next.todo));
         path.push(next);
         if wrong.is_some() {
             return wrong;
@@ -151,9 +157,9 @@ impl Found {
 }
 
 impl Frame {
-    fn new(state: State, by: Option<(Action, Fates)>) -> Self {
+    fn new(state: State, key: Key, by: Option<(Action, Fates)>) -> Self {
         Frame {
-            key: state.key(),
+            key,
             todo: state
                 .actions()
                 .into_iter()

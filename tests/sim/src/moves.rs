@@ -429,6 +429,13 @@ impl State {
         }
     }
 
+    /// The hosts that are not as they were before.
+    pub(crate) fn changed<'a>(&'a self, before: &'a State) -> impl Iterator<Item = &'a Cm> {
+        let hosts = self.hosts.iter().zip(&before.hosts);
+        let same = |(is, was): &(&Rc<Cm>, &Rc<Cm>)| Rc::ptr_eq(is, was);
+        hosts.filter(move |pair| !same(pair)).map(|(is, _)| &**is)
+    }
+
     fn host(&mut self, host: usize) -> &mut Cm {
         Rc::make_mut(&mut self.hosts[host])
     }
