@@ -32,14 +32,14 @@ use crate::fx::Packet;
 use crate::world::lid;
 
 /// What a MAD under way can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effect {
-    /// Anything, for all that is known.
-    Any,
-    /// It changes nothing and gets the same answer whenever it arrives, which can do something.
-    Answer,
     /// Nothing, and if it is answered the answer does nothing either.
     None,
+    /// It changes nothing and gets the same answer whenever it arrives, which can do something.
+    Answer,
+    /// Anything, for all that is known.
+    Any,
 }
 
 /// What a connection makes of messages from now on, whatever else happens to it.
@@ -207,6 +207,7 @@ impl Ears {
             None => Effect::Any,
         }
     }
+
     /// What a REP from `theirs` for `ours` can do. `dull`: a REJ to it does nothing.
     fn rep(&mut self, to: &Cm, ours: u32, theirs: u32, dull: bool) -> Effect {
         let gone = refuse_rep(Named::Nobody, theirs);
@@ -224,11 +225,8 @@ impl Ears {
             verdict.is_some_and(|verdict| verdict.answer == answer && !ends(&verdict))
         };
         let rejected = |met: &Option<Verdict>| is(met, Answer::Rej(RejReason::INVALID_COMM_ID));
-        if dull
-            && met
-                .iter()
-                .all(|met| rejected(met) || is(met, Answer::Nothing))
-        {
+        let passed = |met: &Option<Verdict>| rejected(met) || is(met, Answer::Nothing);
+        if dull && met.iter().all(passed) {
             Effect::None
         } else if met.iter().all(rejected) {
             Effect::Answer

@@ -5,8 +5,10 @@
 //!
 //! What cannot make a difference is tried in one order only. A MAD that will be lost is lost when
 //! it is sent: as long as it is under way it can only keep timers from running out. A MAD is
-//! repeated when it is taken, and of equal ones the late one is taken last. States are compared by
-//! fingerprints in which communication IDs are ranks.
+//! repeated when it is taken, and of equal ones the late one is taken last. One that can do nothing
+//! any more is not under way, and one that only gets an answer, always the same, is taken at once;
+//! `whole` leaves them where they are and checks that. States are compared by fingerprints in which
+//! communication IDs are ranks.
 
 use crate::cm::Cm;
 use crate::digest::Key;
@@ -31,6 +33,8 @@ pub struct Budget {
     pub destroys: u8,
     /// Whether consumers hear of everything at once, else after any time.
     pub prompt: bool,
+    /// MADs that can do nothing are under way as well, and it is checked that they do nothing.
+    pub whole: bool,
 }
 
 /// How the search went.
@@ -105,7 +109,10 @@ fn explore(
         found.steps += 1;
         let changed = next.changed(&top.state);
         let wrong = changed.filter_map(Cm::check_indices).next();
-        let wrong = fx.broken.pop().or(wrong);
+        let mut wrong = fx.broken.pop().or(wrong);
+        if budget.whole {
+            wrong = wrong.or_else(|| next.belies(&top.state, action));
+        }
         if next.over && wrong.is_none() {
             continue;
         }

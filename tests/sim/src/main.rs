@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Runs worlds: `ib_cm_sim COUNT [FIRST]` many, `ib_cm_sim --seed SEED` one, with its log.
-//! `ib_cm_sim --all LOSSES DUPLICATES CRASHES DESTROYS [prompt]` runs all interleavings of one
-//! connection, whose consumers hear of everything at once or after any time.
+//! `ib_cm_sim --all LOSSES DUPLICATES CRASHES DESTROYS [prompt] [whole]` runs all interleavings of
+//! one connection, whose consumers hear of everything at once or after any time; with the MADs too
+//! that can do nothing.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -39,7 +40,8 @@ fn all(budget: &[String]) -> ExitCode {
         duplicates,
         crashes,
         destroys,
-        prompt: budget.len() > 4,
+        prompt: budget.iter().any(|word| word == "prompt"),
+        whole: budget.iter().any(|word| word == "whole"),
     };
     let began = Instant::now();
     let found = search(budget, usize::MAX);

@@ -2,9 +2,11 @@
 //! Two hosts and a connection, and everything that can happen next: what the exhaustive search goes
 //! through.
 
+mod fates;
+mod key;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::hash::Hash;
 use std::rc::Rc;
 
 use ib_cm_proto::connection::QpType;
@@ -15,15 +17,10 @@ use crate::calls::Request;
 use crate::checker::Checker;
 use crate::checker::Kind;
 use crate::cm::Cm;
-use crate::cm::Event;
 use crate::config::Config;
 use crate::deaf::Ears;
-use crate::deaf::Effect;
 use crate::digest::body_of;
 use crate::digest::ids_of;
-use crate::digest::Digest;
-use crate::digest::Key;
-use crate::digest::Ranks;
 use crate::exhaustive::Budget;
 use crate::fx::Fx;
 use crate::fx::Packet;
@@ -35,6 +32,8 @@ use crate::rng::Rng;
 use crate::rules::Rule;
 use crate::world::lid;
 use crate::world::manager;
+
+pub(crate) use fates::Fates;
 
 const SERVICE: u64 = 0x1000;
 
@@ -53,18 +52,8 @@ pub(crate) enum Action {
     Crash(usize),
 }
 
-/// What becomes of the MADs that an action sends: a digit to the base of 4 for each, the first
-/// one's last. 0: it goes its way.
-pub(crate) type Fates = u32;
-/// The MAD gets lost.
-const LOST: u32 = 1;
-/// The MAD gets lost, but a duplicate may come, however late.
-const DELAYED: u32 = 2;
-/// The MAD is taken at once, and a duplicate may come, however late.
-const TWICE: u32 = 3;
-
 /// A MAD under way.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Flying {
     packet: Packet,
     /// Whether it may be later than any timer.
@@ -211,93 +200,6 @@ impl State {
         }
     }
 
-    /// MADs leave hosts, and those that can do nothing vanish. Those whose only effect is an answer
-    /// that is always the same are taken at once: until then no timer can run out, and until that
-    /// answer has come. Of the late ones only those whose answer can do nothing either.
-    fn spread(&mut self, fx: &mut Fx) {
-        loop {
-            if let Some(packet) = self.leaving.pop_front() {
-                match self.effect(&packet) {
-                    Effect::None => self.vanish(packet, fx),
-                    Effect::Answer => self.take(packet, fx),
-                    Effect::Any => self.launch(packet),
-                }
-                continue;
-            }
-            let mut net = self.net.iter().enumerate();
-            let dull = net.find_map(|(at, flying)| match self.effect(&flying.packet) {
-                Effect::Any => None,
-                Effect::Answer if flying.late => None,
-                effect => Some((at, effect)),
-            });
-            let Some((at, effect)) = dull else {
-                return;
-            };
-            let packet = self.net.swap_remove(at).packet;
-            match effect {
-                Effect::Answer => self.take(packet, fx),
-                _ => self.vanish(packet, fx),
-            }
-        }
-    }
-
-    fn effect(&self, packet: &Packet) -> Effect {
-        let net = self.net.iter().map(|flying| &flying.packet);
-        self.ears.borrow_mut().effect(&self.hosts, packet, net)
-    }
-
-    /// What the next MAD's fate is, of those that the budget allows.
-    fn fate(&mut self, fates: &[u32]) -> u32 {
-        let (losses, duplicates) = (self.budget.losses > 0, self.budget.duplicates > 0);
-        for fate in fates {
-            let allowed = match *fate {
-                LOST => losses,
-                DELAYED => losses && duplicates,
-                _ => duplicates,
-            };
-            self.open |= u64::from(allowed) << (4 * self.asked + fate);
-        }
-        let fate = (self.fates >> (2 * self.asked)) & 3;
-        self.asked += 1;
-        self.budget.losses -= u8::from(fate == LOST || fate == DELAYED);
-        self.budget.duplicates -= u8::from(fate == DELAYED || fate == TWICE);
-        fate
-    }
-
-    /// The fates that differ from those of the last action in later MADs than these do from none.
-    pub(crate) fn others(&self, fates: Fates) -> impl Iterator<Item = Fates> + '_ {
-        let decided = (Fates::BITS - fates.leading_zeros()).div_ceil(2);
-        let digits = decided..self.asked;
-        digits.flat_map(move |at| {
-            let open = move |fate: &u32| self.open >> (4 * at + fate) & 1 != 0;
-            (LOST..=TWICE)
-                .filter(open)
-                .map(move |fate| fates | fate << (2 * at))
-        })
-    }
-
-    /// A MAD is under way from now on, or is lost.
-    fn launch(&mut self, packet: Packet) {
-        let fate = self.fate(&[LOST, DELAYED]);
-        if fate != LOST {
-            self.net.push(Flying::new(packet, fate == DELAYED));
-        }
-    }
-
-    /// A MAD is answered at once. To lose it is to lose its answer.
-    fn take(&mut self, packet: Packet, fx: &mut Fx) {
-        if self.fate(&[TWICE]) == TWICE {
-            self.net.push(Flying::new(packet.clone(), true));
-        }
-        self.vanish(packet, fx);
-    }
-
-    /// A MAD arrives that changes nothing.
-    fn vanish(&mut self, packet: Packet, fx: &mut Fx) {
-        self.arrive(packet, fx);
-        self.settle(fx);
-    }
-
     pub(crate) fn actions(&self) -> Vec<Action> {
         let mut actions = Vec::new();
         for (at, flying) in self.net.iter().enumerate() {
@@ -416,7 +318,7 @@ impl State {
             self.settle(fx);
         }
         if let Some(packet) = again {
-            self.over = self.effect(&packet) == Effect::None;
+            self.over = self.is_dead(&packet);
             self.net.push(Flying::new(packet, true));
         }
         self.spread(fx);
@@ -505,72 +407,5 @@ impl State {
             }
             cm.reap(uid);
         }
-    }
-
-    /// The communication IDs that occur, of each host by their age.
-    fn ranks(&self) -> [Ranks; 2] {
-        let mut ranks = [Ranks::default(), Ranks::default()];
-        let mut add = |host: usize, ids: (u32, u32)| {
-            ranks[host].add(ids.0);
-            ranks[1 - host].add(ids.1);
-        };
-        for cm in &self.hosts {
-            for id in cm.ids.values() {
-                add(cm.host, (id.conn.local_id, id.conn.remote_id));
-                for event in &id.events {
-                    if let Event::Arrival(arrival) = event {
-                        add(1 - cm.host, ids_of(&arrival.mad));
-                    }
-                }
-            }
-        }
-        for flying in &self.net {
-            let host = usize::from(flying.packet.from == lid(1, 0));
-            add(host, ids_of(&flying.packet.mad));
-        }
-        ranks.iter_mut().for_each(Ranks::sort);
-        ranks
-    }
-
-    /// A number that two states share only if the same can happen in both.
-    pub(crate) fn key(&self) -> Key {
-        let ranks = self.ranks();
-        let named =
-            |host: usize, ids: (u32, u32)| (ranks[host].of(ids.0), ranks[1 - host].of(ids.1));
-        let mut digest = Digest::default();
-        (self.budget, self.connected).hash(&mut digest);
-        for cm in &self.hosts {
-            for (uid, id) in &cm.ids {
-                let mut conn = id.conn;
-                conn.tid = 0;
-                (conn.local_id, conn.remote_id) = named(cm.host, (conn.local_id, conn.remote_id));
-                let slots = [id.local_id, id.remote_id, id.remote_qpn, id.local_qpn];
-                (conn, slots, id.delivering, id.owned, id.timer.is_some()).hash(&mut digest);
-                (id.requests, id.has_path, self.checker.known(*uid)).hash(&mut digest);
-                for event in &id.events {
-                    match event {
-                        Event::Arrival(arrival) => {
-                            let ids = named(1 - cm.host, ids_of(&arrival.mad));
-                            (body_of(&arrival.mad), ids).hash(&mut digest);
-                        }
-                        Event::Note(report, _) => (*report as u8).hash(&mut digest),
-                    }
-                }
-                let sends = &cm.devs[0].sends;
-                let left = id.record.map(|record| sends.retries_left(record));
-                left.hash(&mut digest);
-            }
-            (cm.ids.len(), cm.devs[0].sends.waiting().len()).hash(&mut digest);
-        }
-        // In whatever order they are under way.
-        let mut net = 0_u128;
-        for flying in &self.net {
-            let packet = &flying.packet;
-            let host = usize::from(packet.from == lid(1, 0));
-            let ids = named(host, ids_of(&packet.mad));
-            net = net.wrapping_add(Digest::of((host, flying.late, flying.body, ids)));
-        }
-        net.hash(&mut digest);
-        Key::from(digest.sum())
     }
 }
