@@ -53,7 +53,7 @@ pub(crate) enum Action {
 }
 
 /// A MAD under way.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Flying {
     packet: Packet,
     /// Whether it may be later than any timer.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What becomes of the MADs that are sent, and which of them nobody need wait for.
 
+use ib_cm_proto::wire::AttrId;
+
 use super::Action;
 use super::Flying;
 use super::State;
 use crate::deaf::Effect;
+use crate::digest::ids_of;
 use crate::fx::Fx;
 use crate::fx::Packet;
 
@@ -131,7 +134,7 @@ impl State {
         for flying in &self.net {
             let was = before.net.iter().find(|was| was.same(flying));
             if was.is_some_and(|was| judge(before, was) < judge(self, flying)) {
-                return Some(format!("{flying:?} can do something again"));
+                return Some(format!("{} can do something again", told(flying)));
             }
         }
         let (Action::Arrive(at) | Action::ArriveTwice(at)) = action else {
@@ -152,6 +155,17 @@ impl State {
         is.net.truncate(still);
         is.budget = was.budget;
         let wrong = was.key() != is.key() || effect == Effect::None && !answers.iter().all(dull);
-        wrong.then(|| format!("{taken:?} does something"))
+        wrong.then(|| format!("{} does something", told(taken)))
     }
+}
+
+/// A MAD in words.
+fn told(flying: &Flying) -> String {
+    let mad = &flying.packet.mad;
+    let message = AttrId::of(mad);
+    format!(
+        "{message:?} with the IDs {:x?}, late: {},",
+        ids_of(mad),
+        flying.late
+    )
 }
