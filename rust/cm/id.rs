@@ -222,7 +222,7 @@ impl_has_work! {
 }
 
 // Two objects of 512 bytes are what an established connection takes in C; four index entries of
-// 64 bytes and a timer's have to fit as well.
+// up to 32 bytes and a timer's of 64 have to fit as well.
 #[cfg(not(CONFIG_DEBUG_SPINLOCK))]
 kernel::static_assert!(core::mem::size_of::<Id>() <= 512 - core::mem::size_of::<usize>());
 
