@@ -200,34 +200,42 @@ static int accept_end(struct end *accepted)
 	return rdma_accept(accepted->id, &param);
 }
 
-/* Any end will do, but there must be one. */
-static void conclude(struct end *client)
+/* Any end will do, but there must be one. Returns whether it is a connection. */
+static bool conclude(struct end *client)
 {
 	int event = next_event(client, NULL, CONCLUSION_MS);
 
 	switch (event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
+		return true;
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		return;
+		return false;
 	default:
 		if (event < 0)
 			die("the connecting end comes to no conclusion");
 		fprintf(stderr, "failslab: event %s\n", rdma_event_str(event));
 		die("an event that is no conclusion");
 	}
+	return false;
 }
 
-/* Who was destroyed without a word for want of memory is asked again, and has memory then. */
-static void conclude_when_asked_again(struct end *listener, struct end *client)
+/* Waits until one of them is told something. Returns whether that is the listener alone. */
+static bool listener_first(struct end *listener, struct end *client)
 {
 	struct pollfd either[] = {
 		{ .fd = client->channel->fd, .events = POLLIN },
 		{ .fd = listener->channel->fd, .events = POLLIN },
 	};
 
-	while (poll(either, 2, CONCLUSION_MS) > 0 && !either[0].revents) {
+	return poll(either, 2, CONCLUSION_MS) > 0 && !either[0].revents;
+}
+
+/* Who ended it without a word for want of memory is asked again, and has memory then. */
+static void conclude_when_asked_again(struct end *listener, struct end *client)
+{
+	while (listener_first(listener, client)) {
 		struct end again = {};
 
 		if (next_event(listener, &again, 0) == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -239,8 +247,15 @@ static void conclude_when_asked_again(struct end *listener, struct end *client)
 static void serve(struct end *listener, struct end *client)
 {
 	struct end accepted = {};
-	int event = next_event(listener, &accepted, CONCLUSION_MS);
+	int event;
 
+	/* The kernel may lack the memory to tell of a request, and rejects it then. */
+	if (call == NONE && !listener_first(listener, client)) {
+		if (conclude(client))
+			die("a connection that nobody has accepted");
+		return;
+	}
+	event = next_event(listener, &accepted, CONCLUSION_MS);
 	if (event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		die("no request arrives");
 	/* Events of the new id come on the listener's channel. */
@@ -250,9 +265,10 @@ static void serve(struct end *listener, struct end *client)
 		return;
 	}
 	if (call == REJECT) {
-		if (injected(REJECT, rdma_reject(accepted.id, "no", 2)))
+		/* A REJ takes effect even if it cannot be sent, a SIDR_REP does not. */
+		if (injected(REJECT, rdma_reject(accepted.id, "no", 2)) && space == RDMA_PS_UDP)
 			rdma_reject(accepted.id, "no", 2);
-		conclude(client);
+		conclude_when_asked_again(listener, client);
 		destroy_id(&accepted);
 		return;
 	}
@@ -261,15 +277,19 @@ static void serve(struct end *listener, struct end *client)
 		/* rdma_cm has rejected by itself, for which memory sufficed. */
 		conclude(client);
 	} else {
-		conclude(client);
+		bool connected = conclude(client);
+
+		/* Who has failed to connect gives up, which the peer hears of. */
+		if (!connected)
+			destroy_id(client);
 		if (space == RDMA_PS_TCP) {
 			if (next_event(listener, NULL, CONCLUSION_MS) < 0)
 				die("the accepting end comes to no conclusion");
-			if (call == DESTROY_CONNECTED) {
+			if (connected && call == DESTROY_CONNECTED) {
 				rdma_destroy_qp(client->id);
 				if (!injected(DESTROY_CONNECTED, rdma_destroy_id(client->id)))
 					client->id = NULL;
-			} else {
+			} else if (connected) {
 				injected(DISCONNECT, rdma_disconnect(client->id));
 				/* The peer of an end that could not say it hears of it later. */
 				if (call < NONE && !reached &&
