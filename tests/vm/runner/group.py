@@ -163,6 +163,9 @@ class _Run:
 
     def failed(self, reason, serious=False):
         self.result.outcome = "failed"
+        foreign = self.scenario.foreign
+        if serious and not self.result.serious:
+            self.result.foreign = bool(foreign) and re.search(foreign, reason) is not None
         self.result.serious |= serious
         if reason not in self.result.reasons:
             self.result.reasons.append(reason)

@@ -130,9 +130,10 @@ class Runner:
                 break
             if group.last_died_of_int3:
                 why = "the emulator died with 'Oops: int3'"
-            elif self.retry and not result.serious:
+            elif self.retry and (result.foreign or not result.serious):
                 # Emulated processors and soft-RoCE lose packets and time. What the kernel
-                # complains of, what hangs and what dies is never excused.
+                # complains of, what hangs and what dies is never excused, unless the scenario
+                # names it as a fault of other code that the C module meets too.
                 why = f"failed ({'; '.join(result.reasons)})"
                 self.keep_logs(scenario)
                 self.unstable.append(scenario.name)

@@ -10,8 +10,8 @@ import sys
 import pace
 
 HEADER = re.compile(
-    r"^# (title|guests|timeout|cpus|fresh|long|manual|soak|modules|only|kernel|memory|debug|finds):"
-    r" *(.*?) *$"
+    r"^# (title|guests|timeout|cpus|fresh|long|manual|soak|modules|only|kernel|memory|debug|finds"
+    r"|foreign): *(.*?) *$"
 )
 DEFAULTS = {
     "title": "",
@@ -27,6 +27,7 @@ DEFAULTS = {
     "kernel": "",  # debug: only on that one
     "debug": "no",  # yes: make test runs it on the debug kernel, too
     "finds": "",  # patterns, with ";" between: the kernel has to complain of each
+    "foreign": "",  # a pattern: whose first complaint fits it, has met a fault of other code
     "memory": "2048",  # MiB; the debug kernel gets more
 }
 
@@ -46,6 +47,7 @@ class Scenario:
     kernel: str
     debug: bool
     finds: list
+    foreign: str
     memory: int
 
     def kinds(self, under_test):
@@ -60,6 +62,7 @@ class Result:
     seconds: float = 0.0
     lines: list = dataclasses.field(default_factory=list)  # KTAP of the subtests
     serious: bool = False  # a complaint of the kernel, a hang or a death
+    foreign: bool = False  # what was serious began with a fault of other code
     reasons: list = dataclasses.field(default_factory=list)  # why it failed
 
 
@@ -107,6 +110,7 @@ def parse(path):
         only=fields["only"],
         kernel=fields["kernel"],
         debug=fields["debug"] == "yes",
+        foreign=fields["foreign"],
         finds=[each.strip() for each in fields["finds"].split(";") if each.strip()],
         memory=int(fields["memory"]),
     )

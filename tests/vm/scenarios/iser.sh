@@ -13,7 +13,7 @@
 # list (the WARNING above), and nobody tells the target that the logout is done: it never goes.
 # With two idle processors that came at the second logout on the C module, at the fifth on this
 # one. Here the initiator's daemon runs only when nothing else wants the one processor, so that
-# the completion comes first: that was not seen in 70 logouts, on both modules.
+# the completion comes first: that was not seen in 70 logouts, on both modules, and once since.
 
 IQN=iqn.2024-01.test:disk
 ISCSI=/sys/kernel/config/target/iscsi
