@@ -9,10 +9,7 @@ import sys
 
 import pace
 
-HEADER = re.compile(
-    r"^# (title|guests|timeout|cpus|fresh|long|manual|soak|modules|only|kernel|memory|debug|finds"
-    r"|foreign): *(.*?) *$"
-)
+HEADER = re.compile(r"^# ([a-z]+): *(.*?) *$")
 DEFAULTS = {
     "title": "",
     "guests": "1",
@@ -87,6 +84,9 @@ def parse(path):
             if not line.startswith("#"):
                 break
             match = HEADER.match(line)
+            if match and match[1] not in DEFAULTS:
+                known = ", ".join(DEFAULTS)
+                sys.exit(f"{path}: correct '# {match[1]}:', which nobody reads; there are {known}")
             if match:
                 fields[match[1]] = match[2]
     guests = int(fields["guests"])
