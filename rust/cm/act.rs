@@ -17,11 +17,9 @@ use super::event::{
     Event,
     Events, //
 };
-use super::id::{
-    Id,
-    Inner, //
-};
+use super::id::Id;
 use super::inbox::Arrival;
+use super::inner::Inner;
 use super::port::Device;
 use super::send::{
     self,
@@ -118,8 +116,7 @@ impl<'a> With<'a> {
     fn is_for(&self, inner: &Inner) -> bool {
         let same_record = |record: &Arc<Record>| {
             inner
-                .record
-                .as_ref()
+                .record()
                 .is_some_and(|in_flight| Arc::ptr_eq(in_flight, record))
         };
         self.peer.is_none_or(|peer| inner.conn.remote_id == peer)
@@ -221,7 +218,7 @@ impl Id {
             // The message may just be failing: then there is nothing to be patient about.
             let patience_ms = time::ms_from_iba(with.service_timeout)
                 .saturating_add(time::ms_from_iba(inner.conn.ack_timeout));
-            let extended = inner.record.as_ref().is_some_and(|record| {
+            let extended = inner.record().is_some_and(|record| {
                 let extended = record.modify_timeout(patience_ms).is_ok();
                 if extended {
                     record.after_mra(patience_ms);
@@ -247,26 +244,16 @@ impl Id {
         }
         if let (Some(private_data), None) = (with.keep.as_mut(), step.refused) {
             // What was kept before is freed with what came with the input.
-            core::mem::swap(&mut inner.private_data, private_data);
+            inner.swap_private_data(private_data);
         }
-        if let (Input::Lap, Some(Report::Message), Some((av, alt_av))) =
-            (input, step.report, with.lap.as_mut())
-        {
-            core::mem::swap(&mut inner.av, av);
-            match inner.alt_av.as_mut() {
-                Some(old) => core::mem::swap(old, alt_av),
-                None => {
-                    if let Some((_, alt_av)) = with.lap.take() {
-                        inner.alt_av = Some(alt_av);
-                    }
-                }
-            }
+        if let (Input::Lap, Some(Report::Message)) = (input, step.report) {
+            inner.swap_paths(&mut with.lap);
         }
         if let Some((_, device)) = &with.deadline {
             device.timers.stop(&mut inner.timer, self);
         }
         if step.cancel {
-            done_with = inner.record.take();
+            done_with = inner.take_record();
             if let Some(record) = &done_with {
                 record.cancel();
             }
@@ -284,13 +271,14 @@ impl Id {
             None => Ok(()),
         };
         let deliver = self.conclude(&mut inner, &step, with);
-        if let Some(undelivered) = &mut with.undelivered {
-            core::mem::swap(&mut inner.events, undelivered);
+        if let (Some(events), Some(undelivered)) = (inner.events(), &mut with.undelivered) {
+            core::mem::swap(events, *undelivered);
             // Whoever delivers still does.
-            inner.events.delivering = undelivered.delivering;
+            events.delivering = undelivered.delivering;
         }
+        let not_needed = inner.shed();
         drop(inner);
-        drop(done_with);
+        drop((done_with, not_needed));
         Attempt::Done(Outcome {
             step: Some(step),
             sent,
@@ -327,7 +315,7 @@ impl Id {
                 conn.dreq_message(tid_of(hi_tid, conn.local_id))
                     .emit(mad, &[])
             });
-            if let (Ok(()), Repeat::Module, Some(port)) = (sent, repeat, &inner.av.port) {
+            if let (Ok(()), Repeat::Module, Some(port)) = (sent, repeat, inner.port()) {
                 port.count(CounterGroup::TxRetries, AttrId::Dreq, 1);
             }
         }
@@ -342,11 +330,11 @@ impl Id {
                 self.public.show(conn);
                 trace::send_drep(self.public.raw());
             }
-            let private_data = &inner.private_data;
+            let private_data = inner.private_data();
             sent = mail.post(again, |mad, _| conn.drep_message().emit(mad, private_data));
         }
         if let Some(message) = step.mra {
-            let private_data = &inner.private_data;
+            let private_data = inner.private_data();
             sent = mail.post(Repeat::Direct, |mad, _| {
                 conn.mra_message(message).emit(mad, private_data)
             });
@@ -355,11 +343,7 @@ impl Id {
     }
 
     fn guid_of_device(&self, inner: &Inner) -> [u8; 8] {
-        let guid = inner
-            .av
-            .port
-            .as_ref()
-            .map_or(0, |port| port.device.node_guid);
+        let guid = inner.port().map_or(0, |port| port.device.node_guid);
         guid.to_be_bytes()
     }
 
@@ -373,19 +357,13 @@ impl Id {
     ) -> bool {
         self.report(inner, step, with);
         if let Some(timer) = step.timer {
-            let Inner {
-                conn,
-                av,
-                timer: ours,
-                ..
-            } = inner;
-            let device = av.port.as_ref().map(|port| &port.device);
-            let set = match (timer, device) {
-                (Timer::Dreq(ms) | Timer::Timewait(ms), Some(device)) => {
-                    device.set_timer(ours, self, conn.local_id, ms)
+            let (port, ours) = inner.port_and_timer();
+            let set = match (timer, port) {
+                (Timer::Dreq(ms) | Timer::Timewait(ms), Some(port)) => {
+                    port.device.set_timer(ours, self, ms)
                 }
-                (Timer::Stop, Some(device)) => {
-                    device.timers.stop(ours, self);
+                (Timer::Stop, Some(port)) => {
+                    port.device.timers.stop(ours, self);
                     Ok(())
                 }
                 (_, None) => Err(ENODEV),
@@ -402,8 +380,7 @@ impl Id {
         }
         self.leave_indices(inner, step.indices);
         self.public.show(&inner.conn);
-        let deliver = !inner.events.is_empty() && !inner.events.delivering;
-        inner.events.delivering |= deliver;
+        let deliver = inner.events().is_some_and(Events::begin_delivery);
         if deliver && with.at_once {
             with.first = deliver::take(self, inner);
         }
@@ -412,14 +389,13 @@ impl Id {
 
     /// Queues the event of a step.
     fn report(&self, inner: &mut Inner, step: &Step, with: &mut With<'_>) {
-        match step.report {
-            None => {}
-            Some(Report::Message) => {
-                if let Some(arrival) = with.arrival.take() {
-                    inner.events.push_arrival(arrival);
-                }
-            }
-            Some(report) => inner.events.push_note(report, with.status),
+        let (Some(report), Some(events)) = (step.report, inner.events()) else {
+            return;
+        };
+        match (report, with.arrival.take_if(|_| report == Report::Message)) {
+            (Report::Message, None) => {}
+            (_, Some(arrival)) => events.push_arrival(arrival),
+            (report, None) => events.push_note(report, with.status),
         }
     }
 }

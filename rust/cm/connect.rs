@@ -12,10 +12,11 @@ use super::act::{
 };
 use super::av::Av;
 use super::debug::Cause;
-use super::id::{
-    Id,
+use super::id::Id;
+use super::inner::{
+    Details,
     Inner,
-    Slot, //
+    Spares, //
 };
 use super::manager;
 use super::manager::LocalQpn;
@@ -40,7 +41,10 @@ use crate::rdma::{
     path::PathRec,
     trace, //
 };
-use ib_cm_proto::connection::QpType;
+use ib_cm_proto::connection::{
+    Connection,
+    QpType, //
+};
 use ib_cm_proto::step::{
     Call,
     Flight,
@@ -96,12 +100,8 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
         .conn
         .permits(Call::SendReq)
         .map_err(super::refused)?;
-    let slots = (
-        Slot::reserve()?,
-        Slot::reserve()?,
-        Slot::reserve()?,
-        Timer::reserve()?,
-    );
+    let mut fresh = Some(Details::new()?);
+    let (mut spares, mut timer) = (Spares::reserve()?, Timer::reserve()?);
     let mut av = Av::from_path(request.primary, request.attr)?;
     if let Some(outbound) = request.outbound {
         av.dlid_datapath = outbound.ib_dlid();
@@ -127,36 +127,32 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
     inner.conn.permits(Call::SendReq).map_err(super::refused)?;
     let param = request.param;
     id.public.set_service_id(u64::from_be(param.service_id));
-    core::mem::swap(&mut inner.av, &mut old.0);
-    core::mem::swap(&mut inner.alt_av, &mut old.1);
-    note_request(&mut inner, &request);
+    let details = inner.details_or(&mut fresh).ok_or(ENOMEM)?;
+    core::mem::swap(&mut details.av, &mut old.0);
+    core::mem::swap(&mut details.alt_av, &mut old.1);
+    note_request(&mut inner.conn, &request);
     let tid = tid_of(outgoing.hi_tid(), inner.conn.local_id);
     inner.conn.tid = tid;
     let ack_delay = port.device.ack_delay;
-    let message = req_message(&inner, &request, port.device.node_guid, ack_delay);
+    let message = req_message(&inner.conn, &request, port.device.node_guid, ack_delay);
     message.emit(outgoing.mad_mut(), request.private_data);
     trace::send_req(id.public.raw());
     let (timeout_ms, retries) = (inner.conn.timeout_ms, inner.conn.max_cm_retries);
     outgoing.post_recorded(&record, timeout_ms, retries)?;
-    inner.record = Some(record);
-    (
-        inner.remote_id,
-        inner.remote_qpn,
-        inner.local_qpn,
-        inner.timer,
-    ) = slots;
+    inner.set_record(record);
+    core::mem::swap(&mut inner.timer, &mut timer);
+    if let Some(details) = &mut inner.details {
+        core::mem::swap(&mut details.spares, &mut spares);
+    }
     enter_local_qpn(id, &mut inner);
     take_note(id, &mut inner, Call::SendReq);
-    drop(inner);
-    drop(old);
     Ok(())
 }
 
 /// Notes what the consumer wants.
-fn note_request(inner: &mut Inner, request: &Request<'_>) {
+fn note_request(conn: &mut Connection, request: &Request<'_>) {
     let (param, path) = (request.param, &request.primary);
     let life_time = path.packet_life_time();
-    let conn = &mut inner.conn;
     conn.timeout_ms = time::ms_from_iba(life_time)
         .saturating_mul(2)
         .saturating_add(time::ms_from_iba(param.remote_cm_response_timeout));
@@ -176,8 +172,8 @@ fn note_request(inner: &mut Inner, request: &Request<'_>) {
     conn.rq_psn = param.starting_psn & QPN_MASK;
 }
 
-fn req_message(inner: &Inner, request: &Request<'_>, guid: u64, ack_delay: u8) -> Req {
-    let (param, conn) = (request.param, &inner.conn);
+fn req_message(conn: &Connection, request: &Request<'_>, guid: u64, ack_delay: u8) -> Req {
+    let param = request.param;
     let mut message = Req {
         tid: conn.tid,
         attr_mod: param.ece.attr_mod,
@@ -255,8 +251,10 @@ fn enter_local_qpn(id: &Arc<Id>, inner: &mut Inner) {
         qpn: inner.conn.local_qpn,
         local_id: inner.conn.local_id,
     };
-    // The key carries the local ID, so nobody else has it.
-    let _ = inner.local_qpn.enter(&manager().local_qpns, key, id);
+    if let Some(mut slots) = inner.slots() {
+        // The key carries the local ID, so nobody else has it.
+        let _ = slots.local_qpn.enter(&manager().local_qpns, key, id);
+    }
 }
 
 /// `ib_send_cm_rep`.
@@ -320,7 +318,7 @@ pub(crate) fn accept(
     begun
         .outgoing
         .post_recorded(&record, accepted.timeout_ms, accepted.max_cm_retries)?;
-    inner.record = Some(record);
+    inner.set_record(record);
     inner.conn = accepted;
     enter_local_qpn(id, &mut inner);
     take_note(id, &mut inner, Call::SendRep);
@@ -359,7 +357,7 @@ pub(crate) fn confirm(id: &Arc<Id>, private_data: &[u8]) -> Result {
         .emit(begun.outgoing.mad_mut(), private_data);
     trace::send_rtu(id.public.raw());
     begun.outgoing.post(Repeat::No)?;
-    core::mem::swap(&mut inner.private_data, &mut kept);
+    inner.swap_private_data(&mut kept);
     take_note(id, &mut inner, Call::SendRtu);
     drop(inner);
     drop(kept);
@@ -403,7 +401,7 @@ fn post_dreq(id: &Arc<Id>, mut begun: Begun<'_>, private_data: &[u8]) -> Result 
     begun
         .outgoing
         .post_recorded(&record, conn.timeout_ms, conn.max_cm_retries)?;
-    inner.record = Some(record);
+    inner.set_record(record);
     take_note(id, &mut inner, Call::SendDreq);
     Ok(())
 }
@@ -513,12 +511,14 @@ pub(crate) fn established(id: &Arc<Id>) -> Result {
 /// `EINVAL` where there is nothing to migrate.
 pub(crate) fn path_migrated(id: &Arc<Id>) -> Result {
     let mut inner = id.lock();
-    let mut old = inner.alt_av.as_ref().ok_or(EINVAL)?.duplicate();
+    let mut old = inner.alt_av().ok_or(EINVAL)?.duplicate();
     let step = inner.conn.step(Input::Call(Call::PathMigrated));
     if let Some(refusal) = step.refused {
         return Err(super::refused(refusal));
     }
-    core::mem::swap(&mut inner.av, &mut old);
+    if let Some(details) = &mut inner.details {
+        core::mem::swap(&mut details.av, &mut old);
+    }
     inner.conn.ack_timeout = inner.conn.alt_ack_timeout;
     id.public.show(&inner.conn);
     drop(inner);

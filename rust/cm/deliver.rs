@@ -10,10 +10,11 @@ use super::act::With;
 use super::event::Event;
 use super::id::{
     Id,
-    Inner,
+    Locked,
     HANDLER_OUT_OF_MEMORY, //
 };
 use super::inbox::Arrival;
+use super::inner::Inner;
 use super::listen;
 use super::present::Presented;
 use super::receive;
@@ -54,13 +55,13 @@ impl Delivery {
         if more == More::No {
             return;
         }
-        {
-            let mut inner = id.lock();
-            if inner.events.is_empty() || inner.conn.is_orphan() {
-                inner.events.delivering = false;
-                return;
-            }
+        let mut inner = id.lock();
+        let waits = inner.events().is_some_and(|events| !events.is_empty());
+        if !waits || inner.conn.is_orphan() {
+            end(inner);
+            return;
         }
+        drop(inner);
         Id::deliver_later(id);
     }
 }
@@ -76,23 +77,34 @@ pub(crate) fn take(id: &Id, inner: &mut Inner) -> Option<Event> {
     if inner.conn.is_orphan() {
         return None;
     }
-    let event = inner.events.pop()?;
+    let event = inner.events()?.pop()?;
     id.running.increment();
     Some(event)
 }
 
 /// Delivers what waits longest.
 fn next(id: &Arc<Id>) -> More {
-    let event = {
-        let mut inner = id.lock();
-        let event = take(id, &mut inner);
-        inner.events.delivering = event.is_some();
-        event
-    };
-    match event {
-        Some(event) => tell(id, event),
-        None => More::No,
+    let mut inner = id.lock();
+    match take(id, &mut inner) {
+        Some(event) => {
+            drop(inner);
+            tell(id, event)
+        }
+        None => {
+            end(inner);
+            More::No
+        }
     }
+}
+
+/// Nobody delivers any more.
+fn end(mut inner: Locked<'_>) {
+    if let Some(events) = inner.events() {
+        events.delivering = false;
+    }
+    let not_needed = inner.shed();
+    drop(inner);
+    drop(not_needed);
 }
 
 /// Calls the consumer with an event that was taken.
@@ -135,7 +147,7 @@ fn give_up(id: &Arc<Id>, silent: bool) {
     if listen::release(id).is_some() {
         id.abandon(silent);
     }
-    id.lock().events.delivering = false;
+    end(id.lock());
     id.disown();
 }
 

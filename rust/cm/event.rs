@@ -99,6 +99,13 @@ impl Events {
         Some(Event::Arrival(arrival))
     }
 
+    /// Whether something waits and nobody delivers: then the caller has to see to it.
+    pub(crate) fn begin_delivery(&mut self) -> bool {
+        let begins = !self.is_empty() && !self.delivering;
+        self.delivering |= begins;
+        begins
+    }
+
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.arrivals.is_none() && self.notes.iter().all(|note| note.is_none())

@@ -4,11 +4,10 @@
 //! So a look-up compares as many keys among a million entries as among a thousand, and no operation
 //! moves more than the entries of a few chains: all of them may run with interrupts off.
 
-use core::mem::MaybeUninit;
-
 use kernel::alloc::flags::GFP_NOWAIT;
-use kernel::alloc::Flags;
 use kernel::prelude::*;
+
+use super::memory::Reserved;
 
 /// Chains of a segment; a power of two. The directory has an entry for each segment.
 const SEGMENT: usize = 16;
@@ -45,25 +44,7 @@ type Chain<K, V> = Option<KBox<Node<K, V>>>;
 type Segment<K, V> = [Chain<K, V>; SEGMENT];
 
 /// Memory for one entry.
-pub(crate) struct Reservation<K, V>(KBox<MaybeUninit<Node<K, V>>>);
-
-impl<K, V> Reservation<K, V> {
-    /// Allocates.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn new(flags: Flags) -> Result<Self> {
-        Ok(Reservation(KBox::new_uninit(flags)?))
-    }
-}
-
-impl<K, V> Node<K, V> {
-    /// Drops the value, and keeps the memory.
-    pub(crate) fn into_reservation(this: KBox<Self>) -> Reservation<K, V> {
-        Reservation(KBox::drop_contents(this))
-    }
-}
+pub(crate) type Reservation<K, V> = Reserved<Node<K, V>>;
 
 /// A table from keys to values.
 ///
@@ -131,7 +112,7 @@ impl<K: Key, V> HashTable<K, V> {
             return Err((memory, holder.clone()));
         }
         let next = None;
-        self.push(KBox::write(memory.0, Node { next, key, value }));
+        self.push(memory.fill(Node { next, key, value }));
         self.entries = self.entries.saturating_add(1);
         if self.entries / MOST > self.chains {
             self.split();

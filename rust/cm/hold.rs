@@ -19,10 +19,7 @@ use kernel::{
 
 use super::act::With;
 use super::debug::Described;
-use super::id::{
-    Id,
-    Slot, //
-};
+use super::id::Id;
 use super::index::Reservation;
 use super::manager;
 use super::manager::{
@@ -272,7 +269,7 @@ fn carries(qp: &UserQp, id: &Arc<Id>) -> bool {
 
 /// Whether the queue pair of `id` still has to stay.
 fn is_entered(id: &Arc<Id>) -> bool {
-    matches!(id.lock().local_qpn, Slot::Entered)
+    id.lock().entered.local_qpn
 }
 
 fn timewait_ms(id: &Arc<Id>) -> Milliseconds {

@@ -24,7 +24,6 @@ use kernel::{
 };
 
 use super::act::With;
-use super::av::Av;
 use super::count::Count;
 use super::debug::{
     Cause,
@@ -36,30 +35,22 @@ use super::event::{
     Event,
     Events, //
 };
-use super::index::{
-    Index,
-    Key,
-    Node,
-    Reservation, //
+use super::index::Reservation;
+use super::inner::{
+    leave,
+    Inner, //
 };
 use super::manager;
 use super::manager::{
     LocalId,
-    LocalQpn,
-    RemoteId,
-    RemoteQpn,
-    SidrRequest, //
+    LocalQpn, //
 };
 use super::port::Device;
 use super::public::{
     Handler,
     Public, //
 };
-use super::send::Record;
-use super::timers::{
-    Deadline,
-    Timer, //
-};
+use super::timers::Deadline;
 use crate::rdma::{
     bindings,
     log::warn_ratelimited,
@@ -79,126 +70,6 @@ use ib_cm_proto::step::{
 
 /// How often the log says that destruction waits for a handler, in milliseconds.
 const REPORT_EVERY_MS: u32 = 10_000;
-
-/// The place of an identifier in one index.
-pub(crate) enum Slot<K> {
-    /// Not there, and no memory set aside.
-    None,
-    /// Not there yet; the memory waits.
-    Reserved(Reservation<K, Arc<Id>>),
-    /// There.
-    Entered,
-}
-
-impl<K: Key> Slot<K> {
-    /// Sets memory aside.
-    pub(crate) fn reserve() -> Result<Self> {
-        Ok(Slot::Reserved(Reservation::new(GFP_KERNEL)?))
-    }
-
-    /// Sets memory aside where the caller may not sleep.
-    pub(crate) fn reserve_atomic() -> Result<Self> {
-        Ok(Slot::Reserved(Reservation::new(GFP_ATOMIC)?))
-    }
-
-    /// The memory, if it was set aside and is not in use.
-    pub(crate) fn take(&mut self) -> Option<Reservation<K, Arc<Id>>> {
-        match core::mem::replace(self, Slot::None) {
-            Slot::Reserved(memory) => Some(memory),
-            Slot::Entered => {
-                *self = Slot::Entered;
-                None
-            }
-            Slot::None => None,
-        }
-    }
-
-    /// Enters an index, unless another identifier has the key: then returns that.
-    pub(crate) fn enter(
-        &mut self,
-        index: &Index<K, Arc<Id>>,
-        key: K,
-        id: &Arc<Id>,
-    ) -> Result<(), Arc<Id>> {
-        let Some(memory) = self.take() else {
-            // It is there already, or never will be: nothing was set aside for it.
-            return Ok(());
-        };
-        match index.insert(key, id.clone(), memory) {
-            Ok(()) => {
-                *self = Slot::Entered;
-                Ok(())
-            }
-            Err((memory, holder)) => {
-                *self = Slot::Reserved(memory);
-                Err(holder)
-            }
-        }
-    }
-
-    /// As [`Slot::enter`], and does `then` with the index locked; if that fails, leaves again.
-    ///
-    /// # Errors
-    ///
-    /// Who has the key, or what `then` says.
-    pub(crate) fn enter_and<E>(
-        &mut self,
-        index: &Index<K, Arc<Id>>,
-        key: K,
-        id: &Arc<Id>,
-        then: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(), Result<Arc<Id>, E>> {
-        let mut shard = index.lock(&key);
-        let memory = self.take();
-        let ours = memory.is_some();
-        if let Some(memory) = memory {
-            if let Err((memory, holder)) = shard.insert(key, id.clone(), memory) {
-                *self = Slot::Reserved(memory);
-                return Err(Ok(holder));
-            }
-            *self = Slot::Entered;
-        }
-        then().map_err(|error| {
-            if ours {
-                // The caller holds a reference, so this is not the last.
-                let memory = shard.remove(&key).map(Node::into_reservation);
-                *self = memory.map_or(Slot::None, Slot::Reserved);
-            }
-            Err(error)
-        })
-    }
-
-    /// Leaves an index.
-    pub(crate) fn leave(&mut self, index: &Index<K, Arc<Id>>, key: K) {
-        if matches!(self, Slot::Entered) {
-            index.remove(&key);
-            *self = Slot::None;
-        }
-    }
-}
-
-/// What the lock of an identifier protects.
-pub(crate) struct Inner {
-    pub(crate) conn: Connection,
-    /// The primary path.
-    pub(crate) av: Av,
-    /// The alternate path.
-    pub(crate) alt_av: Option<KBox<Av>>,
-    /// The send in flight that waits for an answer.
-    pub(crate) record: Option<Arc<Record>>,
-    pub(crate) events: Events,
-    /// Private data of the last RTU or DREP, to repeat it.
-    pub(crate) private_data: KVec<u8>,
-    pub(crate) timer: Timer,
-    pub(crate) local_id: Slot<LocalId>,
-    pub(crate) remote_id: Slot<RemoteId>,
-    pub(crate) remote_qpn: Slot<RemoteQpn>,
-    pub(crate) local_qpn: Slot<LocalQpn>,
-    /// The SIDR request that this identifier stands for in the index.
-    pub(crate) sidr: Option<SidrRequest>,
-    /// How many consumers share a listener.
-    pub(crate) shares: u32,
-}
 
 /// An identifier.
 #[pin_data(PinnedDrop)]
@@ -221,10 +92,11 @@ impl_has_work! {
     impl HasWork<Self> for Id { self.delivery }
 }
 
-// Two objects of 512 bytes are what an established connection takes in C; four index entries of
-// up to 32 bytes and a timer's of 64 have to fit as well.
+// Of two objects of 512 bytes that an established connection takes in C, [`Details`] may take half
+// of the one; the other has to do for four index entries and a timer's. In TimeWait, where C has an
+// object of 256 bytes and its entries, there are no details.
 #[cfg(not(CONFIG_DEBUG_SPINLOCK))]
-kernel::static_assert!(core::mem::size_of::<Id>() <= 512 - core::mem::size_of::<usize>());
+kernel::static_assert!(core::mem::size_of::<Id>() <= 256 - core::mem::size_of::<usize>());
 
 impl WorkItem for Id {
     type Pointer = Arc<Id>;
@@ -261,24 +133,7 @@ impl Id {
         let id = Arc::pin_init(
             pin_init!(Id {
                 public: Public::new(device, handler, context, local_id),
-                inner <- new_spinlock_irq!(
-                    Inner {
-                        conn: Connection::new(local_id),
-                        av: Av::empty(),
-                        alt_av: None,
-                        record: None,
-                        events: Events::new(),
-                        private_data: KVec::new(),
-                        timer: Timer::None,
-                        local_id: Slot::None,
-                        remote_id: Slot::None,
-                        remote_qpn: Slot::None,
-                        local_qpn: Slot::None,
-                        sidr: None,
-                        shares: 0,
-                    },
-                    "ib_cm id"
-                ),
+                inner <- new_spinlock_irq!(Inner::new(local_id), "ib_cm id"),
                 delivery <- new_work!("ib_cm delivery"),
                 running: Count::zero(),
                 changed: Changed::now(),
@@ -301,12 +156,13 @@ impl Id {
     ) -> Result<Arc<Self>> {
         loop {
             let id = Self::new(device, handler, context)?;
-            let memory = Slot::reserve()?;
+            let memory = Reservation::new(GFP_KERNEL)?;
             let mut inner = id.lock();
-            inner.local_id = memory;
             let key = LocalId(inner.conn.local_id);
-            if inner.local_id.enter(&manager().local_ids, key, &id).is_ok() {
-                drop(inner);
+            let entered = manager().local_ids.insert(key, id.clone(), memory);
+            inner.entered.local_id = entered.is_ok();
+            drop(inner);
+            if entered.is_ok() {
                 return Ok(id);
             }
             // After 2^32 identifiers the number may still be in use: take the next one.
@@ -399,14 +255,12 @@ impl Id {
                 break;
             }
         }
-        let mut av = Av::empty();
         let mut inner = self.lock();
         device.timers.stop(&mut inner.timer, self);
-        core::mem::swap(&mut inner.av, &mut av);
-        let alt_av = inner.alt_av.take();
+        let gone = inner.leave_device();
         drop(inner);
         // References on GIDs are put outside the lock.
-        drop((av, alt_av));
+        drop(gone);
         if deliver {
             Self::deliver_later(self.clone());
         }
@@ -417,27 +271,27 @@ impl Id {
         let leaves = inner.conn.leaves(which);
         if leaves.remote_qpn {
             let key = inner.conn.remote_qpn_key();
-            inner.remote_qpn.leave(&manager().remote_qpns, key);
+            leave(&mut inner.entered.remote_qpn, &manager().remote_qpns, key);
         }
         if leaves.remote_id {
             let key = inner.conn.remote_id_key();
-            inner.remote_id.leave(&manager().remote_ids, key);
+            leave(&mut inner.entered.remote_id, &manager().remote_ids, key);
         }
         if leaves.local_qpn {
             self.leave_local_qpn(inner);
-            if let Some(request) = inner.sidr.take() {
+            if let Some(request) = inner.take_sidr() {
                 manager().sidr_requests.remove(&request);
             }
         }
         if leaves.local_id {
             let key = LocalId(inner.conn.local_id);
-            inner.local_id.leave(&manager().local_ids, key);
+            leave(&mut inner.entered.local_id, &manager().local_ids, key);
         }
     }
 
     /// The queue pair may go: those who hold it are told. Returns whether it could not before.
     pub(crate) fn leave_local_qpn(&self, inner: &mut Inner) -> bool {
-        if !matches!(inner.local_qpn, Slot::Entered) {
+        if !inner.entered.local_qpn {
             return false;
         }
         let key = LocalQpn {
@@ -445,7 +299,7 @@ impl Id {
             qpn: inner.conn.local_qpn,
             local_id: inner.conn.local_id,
         };
-        inner.local_qpn.leave(&manager().local_qpns, key);
+        leave(&mut inner.entered.local_qpn, &manager().local_qpns, key);
         HoldPoint.wake();
         true
     }

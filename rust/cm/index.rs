@@ -13,7 +13,6 @@ use super::hash::HashTable;
 pub(crate) use super::hash::{
     mix,
     Key,
-    Node,
     Reservation, //
 };
 use crate::rdma::{

@@ -8,10 +8,8 @@ use kernel::{
 };
 
 use super::debug::Cause;
-use super::id::{
-    Id,
-    Slot, //
-};
+use super::id::Id;
+use super::index::Reservation;
 use super::manager;
 use super::manager::{
     Service,
@@ -72,8 +70,11 @@ enum Attempt {
     Taken(Arc<Id>),
 }
 
-fn attempt(id: &Arc<Id>, service_id: u64, memory: Slot<Service>) -> Result<Attempt> {
-    let mut memory = memory;
+fn attempt(
+    id: &Arc<Id>,
+    service_id: u64,
+    memory: Reservation<Service, Arc<Id>>,
+) -> Result<Attempt> {
     let mut inner = id.lock();
     inner.conn.permits(Call::Listen).map_err(super::refused)?;
     let key = Service {
@@ -81,7 +82,10 @@ fn attempt(id: &Arc<Id>, service_id: u64, memory: Slot<Service>) -> Result<Attem
         service_id,
     };
     id.public.set_service_id(service_id);
-    if let Err(holder) = memory.enter(&manager().services, key, id) {
+    let entered = manager().services.insert(key, id.clone(), memory);
+    if let Err((memory, holder)) = entered {
+        drop(inner);
+        drop(memory);
         return Ok(Attempt::Taken(holder));
     }
     inner.shares = 1;
@@ -98,7 +102,7 @@ fn attempt(id: &Arc<Id>, service_id: u64, memory: Slot<Service>) -> Result<Attem
 /// `EINVAL` in another state than idle, or for a service ID that only the manager may hand out;
 /// `EBUSY` where somebody listens already; `ENOMEM`.
 pub(crate) fn listen(id: &Arc<Id>, service_id: u64) -> Result {
-    let memory = Slot::reserve_atomic()?;
+    let memory = Reservation::new(GFP_ATOMIC)?;
     id.lock()
         .conn
         .permits(Call::Listen)
@@ -123,7 +127,7 @@ pub(crate) fn insert_listen(
     let service_id = choose(service_id)?;
     let id = Id::new(device, handler, core::ptr::null_mut::<c_void>())?;
     loop {
-        match attempt(&id, service_id, Slot::reserve()?)? {
+        match attempt(&id, service_id, Reservation::new(GFP_KERNEL)?)? {
             Attempt::Listening => return Ok(id),
             Attempt::Taken(holder) => {
                 let mut inner = holder.lock();

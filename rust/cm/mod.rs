@@ -29,8 +29,10 @@ mod hold;
 mod id;
 mod inbox;
 mod index;
+mod inner;
 mod listen;
 mod manager;
+mod memory;
 mod port;
 mod present;
 mod public;
@@ -42,6 +44,7 @@ mod req;
 mod send;
 mod sidr;
 mod timers;
+mod treap;
 
 use core::sync::atomic::{
     AtomicPtr,

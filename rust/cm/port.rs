@@ -137,12 +137,10 @@ impl Device {
         self: &Arc<Self>,
         timer: &mut Timer,
         id: &Arc<Id>,
-        local_id: u32,
         delay: Milliseconds,
     ) -> Result {
-        self.timers.set(timer, id, local_id, delay, |delay| {
-            self.run_timers_in(delay)
-        })
+        self.timers
+            .set(timer, id, delay, |delay| self.run_timers_in(delay))
     }
 
     /// Lets expired timers be served after `delay`.

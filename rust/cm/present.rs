@@ -14,6 +14,7 @@ use kernel::{
 use super::event::Event;
 use super::id::Id;
 use super::inbox::Arrival;
+use super::inner::Inner;
 use super::public::Public;
 use crate::rdma::{
     bindings,
@@ -228,8 +229,8 @@ fn present_req(id: &Id, arrival: &Arrival, request: &Asked) -> bindings::ib_cm_r
     param.bth_pkey = request.bth_pkey;
     {
         let inner = id.lock();
-        param.port = inner.av.port.as_ref().map_or(0, |port| port.number as u8);
-        param.ppath_sgid_attr = inner.av.attr.sgid_attr_ptr();
+        param.port = inner.port().map_or(0, |port| port.number as u8);
+        param.ppath_sgid_attr = sgid_attr_ptr(&inner);
     }
     param.remote_ca_guid = req.local_ca_guid().to_be();
     param.remote_qkey = req.local_q_key();
@@ -251,6 +252,13 @@ fn present_req(id: &Id, arrival: &Arrival, request: &Asked) -> bindings::ib_cm_r
     param.ece.vendor_id = req.vendor_id();
     param.ece.attr_mod = req.attr_mod();
     param
+}
+
+/// The entry of the local GID; null when there is none.
+fn sgid_attr_ptr(inner: &Inner) -> *const bindings::ib_gid_attr {
+    inner
+        .av()
+        .map_or(core::ptr::null(), |av| av.attr.sgid_attr_ptr())
 }
 
 fn present_rep(arrival: &Arrival) -> bindings::ib_cm_rep_event_param {
@@ -287,7 +295,7 @@ fn present_sidr_req(
     param.pkey = req.partition_key();
     param.service_id = req.service_id().to_be();
     param.port = arrival.port.number as u8;
-    param.sgid_attr = id.lock().av.attr.sgid_attr_ptr();
+    param.sgid_attr = sgid_attr_ptr(&id.lock());
     param
 }
 
@@ -298,7 +306,7 @@ fn present_sidr_rep(id: &Id, arrival: &Arrival) -> bindings::ib_cm_sidr_rep_even
         qkey: rep.q_key(),
         qpn: rep.qpn(),
         info: shared(rep.info()),
-        sgid_attr: id.lock().av.attr.sgid_attr_ptr(),
+        sgid_attr: sgid_attr_ptr(&id.lock()),
         info_len: rep.info().len() as u8,
     }
 }

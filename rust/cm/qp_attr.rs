@@ -6,10 +6,8 @@ use kernel::{
     prelude::*, //
 };
 
-use super::id::{
-    Id,
-    Inner, //
-};
+use super::id::Id;
+use super::inner::Inner;
 use crate::rdma::{
     ah::AhType,
     bindings as b,
@@ -48,7 +46,7 @@ fn knows_peer(state: State) -> bool {
 
 /// The address of the alternate path is written to `attr`, if there is one.
 fn alternate_path(inner: &Inner, attr: &mut b::ib_qp_attr) {
-    match &inner.alt_av {
+    match inner.alt_av() {
         Some(alt_av) => {
             if let Some(port) = &alt_av.port {
                 attr.alt_port_num = port.number;
@@ -66,7 +64,7 @@ fn alternate_path(inner: &Inner, attr: &mut b::ib_qp_attr) {
 
 /// Whether there is an alternate path that can be used.
 fn has_alternate_path(inner: &Inner) -> bool {
-    inner.alt_av.as_ref().is_some_and(|av| av.attr.dlid() != 0)
+    inner.alt_av().is_some_and(|av| av.attr.dlid() != 0)
 }
 
 fn to_init(id: &Id, inner: &Inner, attr: &mut b::ib_qp_attr) -> Result<c_int> {
@@ -81,15 +79,16 @@ fn to_init(id: &Id, inner: &Inner, attr: &mut b::ib_qp_attr) -> Result<c_int> {
             b::ib_access_flags_IB_ACCESS_REMOTE_READ | b::ib_access_flags_IB_ACCESS_REMOTE_ATOMIC;
         let flush = (b::ib_device_cap_flags_IB_DEVICE_FLUSH_GLOBAL
             | b::ib_device_cap_flags_IB_DEVICE_FLUSH_PERSISTENT) as u64;
-        let device = inner.av.port.as_ref().map(|port| port.device.ib());
+        let device = inner.port().map(|port| port.device.ib());
         if device.is_some_and(|device| device.device_cap_flags() & flush != 0) {
             access |= b::ib_access_flags_IB_ACCESS_FLUSH_GLOBAL
                 | b::ib_access_flags_IB_ACCESS_FLUSH_PERSISTENT;
         }
     }
     attr.qp_access_flags = access as c_int;
-    attr.pkey_index = inner.av.pkey_index;
-    if let Some(port) = &inner.av.port {
+    let av = inner.av().ok_or(EINVAL)?;
+    attr.pkey_index = av.pkey_index;
+    if let Some(port) = &av.port {
         attr.port_num = port.number;
     }
     Ok((b::ib_qp_attr_mask_IB_QP_STATE
@@ -109,7 +108,7 @@ fn to_rtr(id: &Id, inner: &Inner, attr: &mut b::ib_qp_attr) -> Result<c_int> {
         | b::ib_qp_attr_mask_IB_QP_PATH_MTU
         | b::ib_qp_attr_mask_IB_QP_DEST_QPN
         | b::ib_qp_attr_mask_IB_QP_RQ_PSN;
-    let av = &inner.av;
+    let av = inner.av().ok_or(EINVAL)?;
     match av.datapath_dlid() {
         Some(dlid) if av.attr.ah_type() == AhType::Ib => {
             av.attr.write_with_ib_dlid(&mut attr.ah_attr, dlid);

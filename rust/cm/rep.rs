@@ -13,6 +13,7 @@ use super::id::{
     Found,
     Id, //
 };
+use super::inner::Inner;
 use super::manager;
 use super::manager::{
     RemoteId,
@@ -164,10 +165,10 @@ fn again(arrival: &Mail, id: &Arc<Id>) {
         // Finding the way may have taken a while: what matters is how things stand now.
         let inner = id.lock();
         match inner.conn.match_rep(remote) {
-            RepMatch::RtuAgain => inner.conn.rtu_message().emit(mad, &inner.private_data),
+            RepMatch::RtuAgain => inner.conn.rtu_message().emit(mad, inner.private_data()),
             RepMatch::MraAgain => {
                 let mra = inner.conn.mra_message(Msg::Rep);
-                mra.emit(mad, &inner.private_data);
+                mra.emit(mad, inner.private_data());
             }
             _ => return false,
         }
@@ -198,7 +199,7 @@ fn answer(arrival: Mail, id: Arc<Id>) -> Option<Delivery> {
                     Ok(()) => {
                         inner.conn = learned;
                         let step = inner.conn.step(Input::Rep);
-                        done_with = inner.record.take();
+                        done_with = inner.take_record();
                         if let Some(record) = &done_with {
                             record.cancel();
                         }
@@ -247,20 +248,19 @@ pub(crate) enum Holder {
 /// Enters an identifier in the indices of remote IDs and queue pairs, both or none, atomically
 /// against other REQs and REPs with the same keys.
 pub(crate) fn enter_both(
-    inner: &mut super::id::Inner,
+    inner: &mut Inner,
     remote_id: RemoteId,
     remote_qpn: RemoteQpn,
     id: &Arc<Id>,
 ) -> core::result::Result<(), Holder> {
     let indices = manager();
-    let super::id::Inner {
-        remote_id: id_slot,
-        remote_qpn: qpn_slot,
-        ..
-    } = inner;
-    id_slot
+    let Some(mut slots) = inner.slots() else {
+        return Ok(());
+    };
+    slots
+        .remote_id
         .enter_and(&indices.remote_ids, remote_id, id, || {
-            qpn_slot.enter(&indices.remote_qpns, remote_qpn, id)
+            slots.remote_qpn.enter(&indices.remote_qpns, remote_qpn, id)
         })
         .map_err(|held| match held {
             Ok(holder) => Holder::OfId(holder),

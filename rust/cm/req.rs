@@ -13,22 +13,20 @@ use super::deliver::{
     Delivery, //
 };
 use super::event::Event;
-use super::id::{
-    Id,
-    Slot, //
-};
+use super::id::Id;
 use super::inbox::{
     Arrival,
     Request, //
 };
+use super::index::Reservation;
+use super::inner::{
+    Details,
+    Spare,
+    Spares, //
+};
 use super::listen::Listener;
 use super::manager;
-use super::manager::{
-    LocalId,
-    LocalQpn,
-    RemoteId,
-    RemoteQpn, //
-};
+use super::manager::LocalId;
 use super::receive::{
     reject,
     Mail, //
@@ -77,10 +75,11 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
     // What fails before the peer is heard is as good as lost: the peer repeats its REQ.
     let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(device, None, core::ptr::null_mut()).ok()?;
-    let slots = Slots::reserve().ok()?;
+    let memory = Memory::reserve().ok()?;
+    let local_id = Some(Reservation::new(GFP_KERNEL).ok()?);
     // For the paths, which are found with the identifier unlocked.
     let from = attr.copy();
-    if let Err(holder) = enter(&arrival, &id, attr, slots) {
+    if let Err(holder) = enter(&arrival, &id, attr, memory) {
         trace::no_listener_err(id.public.raw());
         discard(&id);
         let qpn = ReqView(arrival.mad.mad()).local_qpn();
@@ -106,7 +105,7 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
         discard(&id);
         return None;
     };
-    match complete(arrival, &id, from, listener) {
+    match complete(arrival, &id, from, listener, local_id) {
         Ok(first) => Delivery::of(id, true, Some(first)),
         Err(_) => {
             discard(&id);
@@ -116,21 +115,17 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
 }
 
 /// Memory that a connection will need.
-struct Slots {
-    local_id: Slot<LocalId>,
-    remote_id: Slot<RemoteId>,
-    remote_qpn: Slot<RemoteQpn>,
-    local_qpn: Slot<LocalQpn>,
+struct Memory {
+    details: KBox<Details>,
+    spares: Spares,
     timer: Timer,
 }
 
-impl Slots {
+impl Memory {
     fn reserve() -> Result<Self> {
-        Ok(Slots {
-            local_id: Slot::reserve()?,
-            remote_id: Slot::reserve()?,
-            remote_qpn: Slot::reserve()?,
-            local_qpn: Slot::reserve()?,
+        Ok(Memory {
+            details: Details::new()?,
+            spares: Spares::reserve()?,
             timer: Timer::reserve()?,
         })
     }
@@ -142,7 +137,7 @@ fn enter(
     arrival: &Arrival,
     id: &Arc<Id>,
     attr: AhAttr,
-    slots: Slots,
+    memory: Memory,
 ) -> core::result::Result<(), Holder> {
     let mad = arrival.mad.mad();
     let req = ReqView(mad);
@@ -150,17 +145,16 @@ fn enter(
     let mut inner = id.lock();
     inner.conn.learn_req(req, req.tid());
     inner.conn.begin_unseen(State::ReqRcvd);
-    inner.av = Av {
+    let mut details = memory.details;
+    details.spares = memory.spares;
+    details.av = Av {
         port: Some(arrival.port.clone()),
         attr,
         dlid_datapath: 0,
         pkey_index: arrival.mad.pkey_index(),
     };
-    inner.local_id = slots.local_id;
-    inner.remote_id = slots.remote_id;
-    inner.remote_qpn = slots.remote_qpn;
-    inner.local_qpn = slots.local_qpn;
-    inner.timer = slots.timer;
+    inner.details = Some(details);
+    inner.timer = memory.timer;
     id.note(&inner.conn, Cause::Request);
     id.public.show(&inner.conn);
     let (remote_id, remote_qpn) = (inner.conn.remote_id_key(), inner.conn.remote_qpn_key());
@@ -169,7 +163,13 @@ fn enter(
 
 /// Finds the paths and makes the identifier visible. Returns its first event, which the caller has
 /// to deliver.
-fn complete(mut arrival: Mail, id: &Arc<Id>, from: AhAttr, listener: Listener) -> Result<Event> {
+fn complete(
+    mut arrival: Mail,
+    id: &Arc<Id>,
+    from: AhAttr,
+    listener: Listener,
+    mut local_id: Spare<LocalId>,
+) -> Result<Event> {
     let mut request = paths_of_req(&mut arrival, &from);
     request.listener = Some(listener);
     let (av, alt_av) = address_vectors(&arrival, id, &from, &mut request)?;
@@ -187,26 +187,31 @@ fn complete(mut arrival: Mail, id: &Arc<Id>, from: AhAttr, listener: Listener) -
         Some(_) => lives(req.alternate_local_ack_timeout()),
         None => 0,
     };
-    core::mem::swap(&mut inner.av, &mut old_av);
-    inner.alt_av = alt_av;
+    if let Some(details) = &mut inner.details {
+        core::mem::swap(&mut details.av, &mut old_av);
+        details.alt_av = alt_av;
+    }
     if !inner.conn.show() {
         // The peer has given up meanwhile, or has lost this connection too.
         return Err(EPIPE);
     }
-    let mut local_id = core::mem::replace(&mut inner.local_id, Slot::None);
-    while local_id
-        .enter(&manager().local_ids, LocalId(inner.conn.local_id), id)
-        .is_err()
-    {
-        // After 2^32 identifiers the number may still be in use: take the next one.
-        inner.conn.local_id = manager().next_local_id();
+    while let Some(memory) = local_id {
+        let key = LocalId(inner.conn.local_id);
+        let entered = manager().local_ids.insert(key, id.clone(), memory);
+        inner.entered.local_id = entered.is_ok();
+        local_id = entered.err().map(|(memory, _)| memory);
+        if local_id.is_some() {
+            // After 2^32 identifiers the number may still be in use: take the next one.
+            inner.conn.local_id = manager().next_local_id();
+        }
     }
-    inner.local_id = local_id;
     id.public.show_local_id(&inner.conn);
     id.public.show(&inner.conn);
     // The consumer's reference.
     let _ = id.clone().own();
-    inner.events.delivering = true;
+    if let Some(events) = inner.events() {
+        events.delivering = true;
+    }
     id.running.increment();
     drop(inner);
     drop(old_av);

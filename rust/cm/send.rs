@@ -131,14 +131,14 @@ fn forget(id: &Arc<Id>, record: &Arc<Record>) {
     let mut done_with = None;
     let mut inner = id.lock();
     if inner
-        .record
-        .as_ref()
+        .record()
         .is_some_and(|in_flight| Arc::ptr_eq(in_flight, record))
     {
-        done_with = inner.record.take();
+        done_with = inner.take_record();
     }
+    let not_needed = inner.shed();
     drop(inner);
-    drop(done_with);
+    drop((done_with, not_needed));
 }
 
 /// No answer has come: sends the message again if its plan says so.
@@ -281,13 +281,14 @@ pub(crate) fn begin<'way>(
     if let Some(call) = call {
         inner.conn.permits(call).map_err(NotBegun::Refused)?;
     }
-    let port = &**way.insert(inner.av.port.clone().ok_or(EINVAL)?);
+    let av = inner.av().ok_or(EINVAL)?;
+    let port = &**way.insert(av.port.clone().ok_or(EINVAL)?);
     let agents = port.enter().ok_or(EINVAL)?;
     let agent = by(&agents);
-    let pkey_index = inner.av.pkey_index;
+    let pkey_index = av.pkey_index;
     // Most messages go where another one went just before. To make a handle takes too long for a
     // lock to be held.
-    let known = AddressHandle::find(agent, &inner.av.attr).ok_or_else(|| inner.av.attr.copy());
+    let known = AddressHandle::find(agent, &av.attr).ok_or_else(|| av.attr.copy());
     drop(inner);
     let ah = match known {
         Ok(ah) => ah,

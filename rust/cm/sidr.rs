@@ -19,6 +19,7 @@ use super::inbox::{
     Request, //
 };
 use super::index::Reservation;
+use super::inner::Details;
 use super::listen::Listener;
 use super::manager;
 use super::manager::SidrRequest;
@@ -75,6 +76,7 @@ pub(crate) fn ask(
 ) -> Result {
     let pkey = path.pkey();
     let mut av = Av::from_path(path, attr)?;
+    let mut fresh = Some(Details::new()?);
     let record = Flying::record(id.clone(), Flight::SidrReq)?;
     let port = av.port.clone().ok_or(EINVAL)?;
     let agents = port.enter().ok_or(EINVAL)?;
@@ -82,7 +84,8 @@ pub(crate) fn ask(
     let mut outgoing = Some(send::buffer(&agents.main, &av, id.public.remote_cm_qpn()));
     let mut inner = id.lock();
     // As in C, the path is the identifier's from here on, whatever becomes of the question.
-    core::mem::swap(&mut inner.av, &mut av);
+    let details = inner.details_or(&mut fresh).ok_or(ENOMEM)?;
+    core::mem::swap(&mut details.av, &mut av);
     id.public.set_service_id(question.service_id);
     inner.conn.timeout_ms = question.timeout_ms;
     inner.conn.max_cm_retries = question.max_cm_retries;
@@ -103,7 +106,7 @@ pub(crate) fn ask(
         inner.conn.tid = tid;
         trace::send_sidr_req(id.public.raw());
         outgoing.post_recorded(&record, question.timeout_ms, question.max_cm_retries)?;
-        inner.record = Some(record);
+        inner.set_record(record);
         inner.conn.step(Input::Call(Call::SendSidrReq));
         id.note(&inner.conn, Cause::Input(Input::Call(Call::SendSidrReq)));
         id.public.show(&inner.conn);
@@ -177,7 +180,7 @@ pub(crate) fn answer(id: &Arc<Id>, answer: &Answer<'_>) -> Result {
     let replays = &manager().replays;
     let said = replays.wanted().then(|| *begun.outgoing.mad_mut());
     begun.outgoing.post(Repeat::No)?;
-    if let (Some(said), Some(from)) = (said, inner.sidr) {
+    if let (Some(said), Some(from)) = (said, inner.sidr()) {
         let question = replay::Question {
             request_id: conn.remote_id,
             tid: conn.tid,
@@ -204,6 +207,7 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
     let attr = arrival.as_mut().project().sender.take()?;
     let id = Id::new(port.device.ib().as_ptr(), None, core::ptr::null_mut()).ok()?;
     let memory = Reservation::new(GFP_KERNEL).ok()?;
+    let mut details = Details::new().ok()?;
     manager().replays.make_room();
     let mad = arrival.mad.mad();
     let req = SidrReqView(mad);
@@ -217,12 +221,13 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
         inner.conn.remote_id = req.request_id();
         inner.conn.tid = req.tid();
         inner.conn.begin_unseen(State::SidrReqRcvd);
-        inner.av = Av {
+        details.av = Av {
             port: Some(port.clone()),
             attr,
             dlid_datapath: 0,
             pkey_index: arrival.mad.pkey_index(),
         };
+        inner.details = Some(details);
         id.public.set_service_id(req.service_id());
         id.note(&inner.conn, Cause::Request);
         id.public.show(&inner.conn);
@@ -235,7 +240,7 @@ pub(crate) fn process(mut arrival: Mail) -> Option<Delivery> {
             count_duplicate(&arrival);
             return None;
         }
-        inner.sidr = Some(key);
+        inner.set_sidr(key);
     }
     if manager().replays.wanted() && say_again(&arrival, &id, &key) {
         return None;
@@ -296,8 +301,10 @@ fn show(mut arrival: Mail, id: &Arc<Id>, listener: Listener) -> Result {
     }
     // The consumer's reference.
     let _ = id.clone().own();
-    inner.events.push_arrival(arrival);
-    inner.events.delivering = true;
+    if let Some(events) = inner.events() {
+        events.push_arrival(arrival);
+        events.delivering = true;
+    }
     Ok(())
 }
 

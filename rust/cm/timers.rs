@@ -6,10 +6,6 @@
 
 use kernel::{
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNodeReservation, //
-    },
     sync::Arc,
     time::{
         msecs_to_jiffies,
@@ -18,6 +14,13 @@ use kernel::{
 };
 
 use super::id::Id;
+use super::index::mix;
+use super::memory::Reserved;
+use super::treap::{
+    Entry,
+    Node,
+    Treap, //
+};
 use crate::rdma::{
     clock::now_ns,
     spinlock::{
@@ -28,11 +31,33 @@ use crate::rdma::{
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// When, and for which local ID.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// When.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {
     at_ns: i64,
-    local_id: u32,
+}
+
+/// An identifier that waits.
+pub(crate) struct Waiting {
+    deadline: Deadline,
+    id: Arc<Id>,
+}
+
+/// What a deadline of an identifier is found by. An identifier has one timer.
+fn key(deadline: Deadline, id: &Arc<Id>) -> (i64, usize) {
+    (deadline.at_ns, Arc::as_ptr(id) as usize)
+}
+
+impl Entry for Waiting {
+    type Key = (i64, usize);
+
+    fn key(&self) -> Self::Key {
+        key(self.deadline, &self.id)
+    }
+
+    fn rank(&self) -> u64 {
+        mix(Arc::as_ptr(&self.id) as u64)
+    }
 }
 
 /// The timer of one identifier.
@@ -40,15 +65,13 @@ pub(crate) enum Timer {
     /// No memory was set aside: the identifier has no connection.
     None,
     /// Not set; the memory for it waits.
-    Idle(Reservation),
+    Idle(Reserved<Node<Waiting>>),
     /// Set.
     Set(Deadline),
 }
 
-type Reservation = RBTreeNodeReservation<Deadline, Arc<Id>>;
-
 struct Pending {
-    tree: RBTree<Deadline, Arc<Id>>,
+    tree: Treap<Waiting>,
     /// When the work will run next.
     next_ns: Option<i64>,
     /// The device goes away: no timer is set any more.
@@ -80,7 +103,7 @@ impl Timers {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             pending <- new_spinlock_irq!(
-                Pending { tree: RBTree::new(), next_ns: None, closed: false },
+                Pending { tree: Treap::new(), next_ns: None, closed: false },
                 "ib_cm timers"
             ),
         })
@@ -96,32 +119,25 @@ impl Timers {
         &self,
         timer: &mut Timer,
         id: &Arc<Id>,
-        local_id: u32,
         delay: Milliseconds,
         run_in: impl FnOnce(Milliseconds),
     ) -> Result {
         let at_ns = now_ns().saturating_add(i64::from(delay).saturating_mul(1_000_000));
-        let deadline = Deadline { at_ns, local_id };
+        let deadline = Deadline { at_ns };
         let mut pending = self.pending.lock();
+        *timer = match core::mem::replace(timer, Timer::None) {
+            Timer::Set(old) => removed(&mut pending, old, id),
+            other => other,
+        };
         if pending.closed {
             // Nothing serves the tree any more: what is in it would never leave.
-            *timer = match core::mem::replace(timer, Timer::None) {
-                Timer::Set(old) => removed(&mut pending, &old),
-                other => other,
-            };
             return Err(ENODEV);
         }
-        let memory = match core::mem::replace(timer, Timer::None) {
-            Timer::None => return Err(ENOMEM),
-            Timer::Idle(memory) => memory,
-            Timer::Set(old) => pending
-                .tree
-                .remove_node(&old)
-                .ok_or(ENOMEM)?
-                .into_reservation(),
+        let Timer::Idle(memory) = core::mem::replace(timer, Timer::None) else {
+            return Err(ENOMEM);
         };
-        // The key is unique: it carries the local ID, and the identifier has one timer.
-        drop(pending.tree.insert(memory.into_node(deadline, id.clone())));
+        let id = id.clone();
+        pending.tree.insert(Waiting { deadline, id }, memory);
         *timer = Timer::Set(deadline);
         if pending.next_ns.is_none_or(|next| next > at_ns) {
             pending.next_ns = Some(at_ns);
@@ -130,11 +146,10 @@ impl Timers {
         Ok(())
     }
 
-    /// Stops `timer`, which belongs to `_id`: the caller's reference is what makes sure that the
-    /// one which the timer gives up is not the last.
-    pub(crate) fn stop(&self, timer: &mut Timer, _id: &Arc<Id>) {
+    /// Stops `timer`, which belongs to `id`.
+    pub(crate) fn stop(&self, timer: &mut Timer, id: &Arc<Id>) {
         if let Timer::Set(deadline) = *timer {
-            *timer = removed(&mut self.pending.lock(), &deadline);
+            *timer = removed(&mut self.pending.lock(), deadline, id);
         }
     }
 
@@ -142,19 +157,16 @@ impl Timers {
     pub(crate) fn expired(&self) -> Option<(Deadline, Arc<Id>)> {
         let now = now_ns();
         let pending = self.pending.lock();
-        let cursor = pending.tree.cursor_front()?;
-        let (deadline, id) = cursor.current();
-        (deadline.at_ns <= now).then(|| (*deadline, id.clone()))
+        let first = pending.tree.first()?;
+        (first.deadline.at_ns <= now).then(|| (first.deadline, first.id.clone()))
     }
 
     /// Calls `run_in` if timers are set; not once they are closed. For the work, when no timer is
     /// expired.
     pub(crate) fn rearm(&self, run_in: impl FnOnce(Milliseconds)) {
         let mut pending = self.pending.lock();
-        let at_ns = pending
-            .tree
-            .cursor_front()
-            .map(|cursor| cursor.current().0.at_ns);
+        let first = pending.tree.first();
+        let at_ns = first.map(|first| first.deadline.at_ns);
         pending.next_ns = at_ns;
         if let (Some(at_ns), false) = (at_ns, pending.closed) {
             run_in(ms_until(at_ns));
@@ -164,8 +176,7 @@ impl Timers {
     /// Any identifier whose timer is set.
     pub(crate) fn first(&self) -> Option<Arc<Id>> {
         let pending = self.pending.lock();
-        let cursor = pending.tree.cursor_front()?;
-        Some(cursor.current().1.clone())
+        Some(pending.tree.first()?.id.clone())
     }
 
     /// Sets no timer any more.
@@ -174,18 +185,18 @@ impl Timers {
     }
 }
 
-/// Takes a deadline out of the tree. What is left is the memory for it.
+/// Takes a deadline of `id` out of the tree. What is left is the memory for it.
 ///
 /// The caller holds a reference on the identifier, so the one that goes is not the last.
-fn removed(pending: &mut Pending, deadline: &Deadline) -> Timer {
-    let node = pending.tree.remove_node(deadline);
-    node.map_or(Timer::None, |node| Timer::Idle(node.into_reservation()))
+fn removed(pending: &mut Pending, deadline: Deadline, id: &Arc<Id>) -> Timer {
+    let node = pending.tree.remove(&key(deadline, id));
+    node.map_or(Timer::None, |node| Timer::Idle(Reserved::from_used(node)))
 }
 
 impl Timer {
     /// Sets memory aside.
     pub(crate) fn reserve() -> Result<Self> {
-        Ok(Timer::Idle(RBTreeNodeReservation::new(GFP_KERNEL)?))
+        Ok(Timer::Idle(Reserved::new(GFP_KERNEL)?))
     }
 
     /// How long until it runs out, if it is set.
@@ -220,13 +231,13 @@ mod tests {
         let timers = &*all;
         let (mut first, mut second) = (Timer::reserve()?, Timer::reserve()?);
         let mut runs = (0, 0);
-        timers.set(&mut second, &late, 2, 60_000, |ms| runs.0 = ms)?;
+        timers.set(&mut second, &late, 60_000, |ms| runs.0 = ms)?;
         assert_eq!(runs.0, 60_000);
         // Only what is earlier makes the work run earlier.
-        timers.set(&mut first, &early, 1, 70_000, |ms| runs.1 = ms)?;
+        timers.set(&mut first, &early, 70_000, |ms| runs.1 = ms)?;
         assert_eq!(runs.1, 0);
         assert!(timers.expired().is_none());
-        timers.set(&mut first, &early, 1, 0, |_| runs.1 = 1)?;
+        timers.set(&mut first, &early, 0, |_| runs.1 = 1)?;
         assert_eq!(runs.1, 1);
         let expired = timers.expired();
         assert!(expired.is_some_and(|(deadline, id)| {
@@ -247,12 +258,12 @@ mod tests {
         let timers = &*all;
         let mut timer = Timer::reserve()?;
         for _ in 0..3 {
-            timers.set(&mut timer, &id, 1, 60_000, |_| {})?;
+            timers.set(&mut timer, &id, 60_000, |_| {})?;
             timers.stop(&mut timer, &id);
             assert!(matches!(timer, Timer::Idle(_)));
         }
         let mut none = Timer::None;
-        assert!(timers.set(&mut none, &id, 1, 1, |_| {}) == Err(ENOMEM));
+        assert!(timers.set(&mut none, &id, 1, |_| {}) == Err(ENOMEM));
         Ok(())
     }
 
@@ -261,11 +272,11 @@ mod tests {
         let (all, id) = (timers()?, id()?);
         let timers = &*all;
         let mut timer = Timer::reserve()?;
-        timers.set(&mut timer, &id, 1, 60_000, |_| {})?;
+        timers.set(&mut timer, &id, 60_000, |_| {})?;
         timers.close();
         let mut ran = false;
         timers.rearm(|_| ran = true);
-        assert!(timers.set(&mut timer, &id, 1, 0, |_| ran = true) == Err(ENODEV));
+        assert!(timers.set(&mut timer, &id, 0, |_| ran = true) == Err(ENODEV));
         assert!(!ran);
         // What was in the tree has left it.
         assert!(timers.first().is_none());

@@ -182,6 +182,9 @@ impl Handles {
         for shard in &self.shards {
             let mut unused = [const { None }; SLOTS];
             let mut shard = shard.lock();
+            if !shard.is_swept {
+                continue;
+            }
             for (slot, unused) in shard.slots.iter_mut().zip(&mut unused) {
                 *unused = slot.take_if(|kept| !is_used(kept));
             }

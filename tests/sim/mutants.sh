@@ -70,8 +70,8 @@ fresh_models() {
 run_models() (
 	cd "$copy"
 	export RUST_BACKTRACE=0
-	cargo test --quiet --offline --lib --test hash --no-run -p ib_cm_models &&
-		timeout 900 cargo test --quiet --offline --no-fail-fast --lib --test hash -p ib_cm_models
+	cargo test --quiet --offline --lib --test hash --test treap --no-run -p ib_cm_models &&
+		timeout 900 cargo test --quiet --offline --no-fail-fast --lib --test hash --test treap -p ib_cm_models
 )
 
 # model NAME FILE EDIT: a mutant that one of the models has to find, or the model checker itself,
@@ -157,9 +157,11 @@ model model-destroy-does-not-wait rust/cm/id.rs 's/while !id.running.is_zero_wit
 model model-count-does-not-wake rust/cm/count.rs 's/self.await_zero\(\);//'
 model model-listener-not-counted rust/cm/listen.rs \
 	's/id.running.increment\(\);\s*(Some\(Listener)/$1/; s/self.0.running.decrement\(\);//'
-model model-two-deliver rust/cm/act.rs 's/ && !inner.events.delivering;/;/'
+model model-two-deliver rust/cm/event.rs 's/ && !self.delivering;/;/'
 model model-delivery-not-given-back rust/cm/deliver.rs \
-	's/(is_orphan\(\) \{\s*)inner.events.delivering = false;/$1/'
+	's/(is_orphan\(\) \{\s*)end\(inner\);/$1drop(inner);/'
+model model-details-gone-under-a-handler rust/cm/inner.rs 's/&& !self.events.delivering//'
+model model-details-stay rust/cm/inner.rs 's/if !self.only_waits\(\)/if true/'
 # The end of TimeWait.
 model model-timer-set-after-removal rust/cm/timers.rs 's/if pending.closed \{/if false {/'
 model model-exit-lost-at-removal rust/cm/id.rs 's/deliver \|= outcome.deliver;//'
@@ -173,6 +175,8 @@ model model-gate-left-without-order rust/rdma/gate.rs \
 # Look-ups.
 model model-hash-split-forgets rust/cm/hash.rs 's/self.empty_out\(new & [^;]*;//'
 model model-hash-merge-forgets rust/cm/hash.rs 's/self.empty_out\(last\);//'
+model model-treap-is-a-list rust/cm/treap.rs 's/node.entry.rank\(\) > rank\)/false)/'
+model model-treap-loses rust/cm/treap.rs 's/\*link = merge\(node.left.take\(\), node.right.take\(\)\)/*link = node.left.take()/'
 model model-hash-walk-out-of-order rust/cm/hash.rs 's/self.hash\(key\).reverse_bits\(\)/self.hash(key)/'
 
 echo "$found mutants found, $missed not"

@@ -14,11 +14,9 @@ use super::tables::{
     state_name,
     type_name, //
 };
-use crate::cm::id::{
-    Id,
-    Inner, //
-};
+use crate::cm::id::Id;
 use crate::cm::index::Place;
+use crate::cm::inner::Inner;
 use crate::cm::manager;
 use crate::cm::manager::{
     LocalId,
@@ -78,8 +76,8 @@ impl Row {
         let (port, peer, peer_lid) = address(&inner);
         let conn = inner.conn;
         let left_ms = inner.timer.left_ms();
-        let busy = inner.events.delivering;
-        let device = inner.av.port.as_ref().map(|port| port.device.clone());
+        let busy = inner.is_delivering();
+        let device = inner.port().map(|port| port.device.clone());
         drop(inner);
         Row {
             conn,
@@ -98,9 +96,10 @@ impl Row {
 
 /// Port number, GID and LID of the primary path.
 fn address(inner: &Inner) -> (u32, [u8; 16], u32) {
-    match &inner.av.port {
-        Some(port) => (port.number, inner.av.attr.dgid(), inner.av.attr.dlid()),
-        None => (0, [0; 16], 0),
+    let number = inner.port().map_or(0, |port| port.number);
+    match inner.av() {
+        Some(av) if number != 0 => (number, av.attr.dgid(), av.attr.dlid()),
+        _ => (number, [0; 16], 0),
     }
 }
 

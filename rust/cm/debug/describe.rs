@@ -22,7 +22,7 @@ impl Described {
     pub(crate) fn of(id: &Id) -> Self {
         let inner = id.lock();
         let conn = inner.conn;
-        let device = inner.av.port.as_ref().map(|port| port.device.clone());
+        let device = inner.port().map(|port| port.device.clone());
         drop(inner);
         Described {
             device: device_name(device, &id.public),

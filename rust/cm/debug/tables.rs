@@ -124,7 +124,7 @@ impl Table for Timewaits {
             }
             let conn = inner.conn;
             let left_ms = inner.timer.left_ms().unwrap_or(0);
-            let device = inner.av.port.as_ref().map(|port| port.device.clone());
+            let device = inner.port().map(|port| port.device.clone());
             drop(inner);
             let row = TimewaitRow {
                 conn,
@@ -185,7 +185,7 @@ impl Table for HoldsTable {
             let inner = hold.id.lock();
             let conn = inner.conn;
             let left_ms = inner.timer.left_ms();
-            let device = inner.av.port.as_ref().map(|port| port.device.clone());
+            let device = inner.port().map(|port| port.device.clone());
             drop(inner);
             let row = HoldRow {
                 conn,

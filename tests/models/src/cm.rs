@@ -23,10 +23,14 @@ pub(crate) mod id;
 pub(crate) mod inbox;
 #[path = "../../../rust/cm/index.rs"]
 pub(crate) mod index;
+#[path = "../../../rust/cm/inner.rs"]
+pub(crate) mod inner;
 #[path = "../../../rust/cm/listen.rs"]
 pub(crate) mod listen;
 #[path = "../../../rust/cm/manager.rs"]
 pub(crate) mod manager;
+#[path = "../../../rust/cm/memory.rs"]
+pub(crate) mod memory;
 #[path = "port.rs"]
 pub(crate) mod port;
 #[path = "present.rs"]
@@ -47,6 +51,8 @@ pub(crate) mod send;
 pub(crate) mod sidr;
 #[path = "../../../rust/cm/timers.rs"]
 pub(crate) mod timers;
+#[path = "../../../rust/cm/treap.rs"]
+pub(crate) mod treap;
 
 use core::cell::Cell;
 

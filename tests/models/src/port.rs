@@ -48,10 +48,9 @@ impl Device {
         self: &Arc<Self>,
         timer: &mut Timer,
         id: &Arc<Id>,
-        local_id: u32,
         delay: Milliseconds,
     ) -> Result {
-        self.timers.set(timer, id, local_id, delay, |_| {})
+        self.timers.set(timer, id, delay, |_| {})
     }
 }
 

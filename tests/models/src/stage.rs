@@ -20,7 +20,6 @@ use loom::sync::Mutex;
 use crate::cm::act::With;
 use crate::cm::id;
 use crate::cm::id::Id;
-use crate::cm::id::Slot;
 use crate::cm::inbox::Arrival;
 use crate::cm::listen;
 use crate::cm::manager;
@@ -118,6 +117,18 @@ pub(crate) fn mad(emit: impl FnOnce(&mut Mad)) -> Mad {
 /// The peer's REQ.
 pub(crate) fn req() -> Mad {
     req_of(REMOTE_ID)
+}
+
+/// The peer's confirmation of a connection.
+pub(crate) fn rtu(id: &Arc<Id>) -> Mad {
+    mad(|mad| {
+        Rtu {
+            tid: 0,
+            local_comm_id: REMOTE_ID,
+            remote_comm_id: id.lock().conn.local_id,
+        }
+        .emit(mad, &[]);
+    })
 }
 
 /// A REQ of another connection of the same queue pair.
@@ -238,8 +249,8 @@ impl Stage {
         self.asked().expect("the consumer was asked")
     }
 
-    /// An established connection.
-    pub(crate) fn established(&self) -> Arc<Id> {
+    /// A connection whose consumer has replied.
+    pub(crate) fn replied(&self) -> Arc<Id> {
         let id = self.requested();
         {
             let mut inner = id.lock();
@@ -249,21 +260,18 @@ impl Stage {
                 qpn: LOCAL_QPN,
                 local_id: inner.conn.local_id,
             };
-            let mut slot = core::mem::replace(&mut inner.local_qpn, Slot::None);
-            let entered = slot.enter(&manager().local_qpns, key, &id);
+            let mut slots = inner.slots().expect("it has a connection");
+            let entered = slots.local_qpn.enter(&manager().local_qpns, key, &id);
             assert!(entered.is_ok());
-            inner.local_qpn = slot;
             inner.conn.step(Input::Call(Call::SendRep));
         }
-        let rtu = mad(|mad| {
-            Rtu {
-                tid: 0,
-                local_comm_id: REMOTE_ID,
-                remote_comm_id: id.lock().conn.local_id,
-            }
-            .emit(mad, &[]);
-        });
-        self.receive(1, rtu);
+        id
+    }
+
+    /// An established connection.
+    pub(crate) fn established(&self) -> Arc<Id> {
+        let id = self.replied();
+        self.receive(1, rtu(&id));
         self.work();
         assert_eq!(id.lock().conn.state, State::Established);
         id

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use ib_cm_proto::state::State;
+use ib_cm_proto::step::Input;
 use ib_cm_proto::step::Report;
 use ib_cm_proto::wire::AttrId;
 use ib_cm_proto::wire::Drep;
@@ -15,6 +16,7 @@ use kernel::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
+use crate::cm::act::With;
 use crate::cm::hold::Holder;
 use crate::cm::id::Id;
 use crate::cm::manager;
@@ -359,6 +361,27 @@ fn timewait_ends_while_the_identifier_is_destroyed() {
         join(threads);
         stage.work();
         assert_eq!(exits, stage.count(&id, note(Report::TimewaitExit)));
+        drop(id);
+        stage.strike();
+    });
+}
+
+/// A handler runs while the connection comes to TimeWait and its identifier is destroyed: what the
+/// event names stays until the handler has returned.
+#[test]
+fn what_an_event_names_stays_for_its_handler() {
+    explore(2, || {
+        let stage = Stage::set();
+        let id = stage.replied();
+        let rtu = rtu(&id);
+        let handler = act(&stage, move |stage| {
+            stage.receive(1, rtu);
+            stage.work();
+        });
+        id.act(Input::DreqNotSent, &mut With::nothing());
+        destroy(&id);
+        join([handler]);
+        assert!(id.lock().conn.state != State::Timewait || id.lock().details.is_none());
         drop(id);
         stage.strike();
     });

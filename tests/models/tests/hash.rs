@@ -7,6 +7,9 @@ extern crate kernel as pin_init;
 #[path = "../../../rust/cm/hash.rs"]
 #[allow(dead_code, clippy::all)]
 mod hash;
+#[path = "../../../rust/cm/memory.rs"]
+#[allow(dead_code)]
+mod memory;
 
 use std::collections::BTreeMap;
 

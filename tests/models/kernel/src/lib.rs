@@ -5,7 +5,6 @@
 pub mod alloc;
 pub mod error;
 pub mod init;
-pub mod rbtree;
 pub mod sync;
 pub mod time;
 pub mod types;
