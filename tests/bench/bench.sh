@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# For scenarios that use ib_cm_bench. Sourced after lib.sh.
+# For scenarios that measure. Sourced after lib.sh.
 
 BENCH=/sys/kernel/debug/ib_cm_bench
 
@@ -37,4 +37,35 @@ us() {
 		line+=" $(($(figure $1_$part) / 1000))"
 	done
 	echo "$line"
+}
+
+# listeners N: so many programs listen.
+listeners() {
+	[ "$(rdma resource show cm_id state LISTEN 2>/dev/null | grep -c .)" -ge $1 ]
+}
+
+# storm CLIENTS EACH: so many clients with EACH connections at once. Prints how long it took, in
+# milliseconds.
+storm() {
+	local pid pids=() servers=() failed=0 first_port=10000 i start
+
+	for i in $(seq $1); do
+		ucmatose -b $SELF -p $((first_port + i)) -c $2 -C 0 >$RUN/server.$i.log 2>&1 &
+		servers+=($!)
+	done
+	wait_for 120 listeners $1 || bail "$MODULE_KIND: not all servers listen"
+	start=${EPOCHREALTIME/./}
+	for i in $(seq $1); do
+		ucmatose -s $SELF -p $((first_port + i)) -c $2 -C 0 >$RUN/client.$i.log 2>&1 &
+		pids+=($!)
+	done
+	for pid in ${pids[@]}; do
+		wait $pid || : $((failed += 1))
+	done
+	say "STORM $MODULE_KIND: $(((${EPOCHREALTIME/./} - start) / 1000)) ms," \
+		"$(cat $PORT/cm_tx_retries/* | awk '{ sum += $1 } END { print sum }') messages repeated"
+	for pid in ${servers[@]}; do
+		wait $pid || : $((failed += 1))
+	done
+	assert_eq "$MODULE_KIND: clients and servers that failed" $failed 0
 }

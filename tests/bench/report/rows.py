@@ -7,6 +7,7 @@ UNITS = {  # how a number is written: factor and suffix
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")),
     "per s": ((1, "/s"),),
     "bytes": ((1, "bytes"),),
+    "number": ((1e6, "million"), (1e3, "thousand"), (1, "")),
 }
 
 
@@ -26,6 +27,18 @@ def rate(label, case, group="Connections per second"):
 
 def memory(label, case):
     return Row("Memory in slabs", label, case, "slab_per_end", "bytes")
+
+
+def executed(where, case, *modules):
+    """Instructions of each of these parts of the machine."""
+    parts = {"core": "the core kernel", "all": "all of the kernel", "user": "the programs"}
+    for module in modules:
+        label = f"{where}: {parts.get(module, module)}"
+        yield Row("Instructions per connection", label, f"count_{case}", f"insns_{module}", "number")
+
+
+def locks(label, case, name):
+    return Row("Spinlocks of ib_cm", label, f"count_{case}", name, "number")
 
 
 ROWS = [
@@ -73,6 +86,18 @@ ROWS = [
     Row("Taking down", "destroy one connected end, p50", "drop1000", "destroy_p50"),
     Row("Taking down", "destroy one connected end, p99", "drop1000", "destroy_p99"),
     Row("Listeners", "create one of 10,000, p50", "listeners", "listen_p50"),
+    # What runs while a processor waits is not the connection's: so no core kernel here.
+    *executed("1 in flight", "flight1", "ib_cm", "ib_core", "rdma_rxe"),
+    *executed("256 in flight", "flight256", "ib_cm", "core", "ib_core", "rdma_rxe", "all"),
+    *executed("beside 1,000 listeners", "beside1000", "ib_cm"),
+    *executed("beside 1,000,000 listeners", "beside1000000", "ib_cm"),
+    *executed("8 x ucmatose -c 32", "programs", "ib_cm", "core", "ib_core", "rdma_cm", "rdma_ucm"),
+    *executed("8 x ucmatose -c 32", "programs", "ib_uverbs", "rdma_rxe", "user"),
+    locks("taken, per connection, 256 in flight", "flight256", "hold_times"),
+    locks("instructions with one held, per connection", "flight256", "hold_sum"),
+    locks("instructions with interrupts off, per connection", "flight256", "off_sum"),
+    locks("longest hold, in instructions", "everything", "hold_longest"),
+    locks("longest time with interrupts off, in instructions", "everything", "off_longest"),
     Row("Programs", "cmtime, with queue pairs", "cmtime", "qp_conn"),
     Row("Programs", "cmtime, without", "cmtime", "cm_conn"),
 ]
@@ -84,4 +109,5 @@ def write(number, unit):
             break
     scaled = number / factor
     digits = 0 if scaled >= 100 else 1 if scaled >= 10 else 2
-    return f"{scaled:,.{digits}f} {suffix}" if suffix[0] != "/" else f"{scaled:,.{digits}f}{suffix}"
+    space = "" if suffix[:1] in ("", "/") else " "
+    return f"{scaled:,.{digits}f}{space}{suffix}"

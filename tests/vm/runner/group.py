@@ -26,14 +26,14 @@ LEAK_SECONDS = 60
 
 
 class Group:
-    def __init__(self, image, folder, size, cpus, memory):
-        self.image, self.folder, self.size = image, folder, size
+    def __init__(self, image, folder, shape):
+        self.image, self.folder, self.shape = image, folder, shape
         self.logs = os.path.dirname(folder)
-        self.cpus, self.memory = cpus, memory
+        size, cpus, memory, counted = shape
         self.events = queue.Queue()
         roles = "ab"[:size]
         self.guests = {
-            role: Guest(image, folder, role, cpus, memory, size == 2, self.events)
+            role: Guest(image, folder, role, cpus, memory, size == 2, counted, self.events)
             for role in roles
         }
         self.usable = False  # its guests answer
@@ -240,7 +240,7 @@ class _Run:
         elif verb == "barrier":
             waiting = self.at_barrier.setdefault(rest, set())
             waiting.add(role)
-            if len(waiting) == self.group.size:
+            if len(waiting) == len(self.group.guests):
                 del self.at_barrier[rest]
                 for each in waiting:
                     self.group.guests[each].say("go")

@@ -53,16 +53,19 @@ class Accelerator:
             pass
 
     @classmethod
-    def options(cls):
-        if cls.kvm:
+    def options(cls, emulated=False):
+        if cls.kvm and not emulated:
             return ["-accel", "kvm", "-cpu", "host"]
         return ["-accel", "tcg,thread=multi", "-cpu", "max"]
 
 
 class Guest:
-    def __init__(self, image, folder, role="a", cpus=2, memory=2048, network=False, events=None):
+    def __init__(
+        self, image, folder, role="a", cpus=2, memory=2048, network=False, counted=False, events=None
+    ):
         self.image, self.folder, self.role = image, folder, role
         self.cpus, self.memory, self.network = cpus, memory, network
+        self.counted = counted
         # Lines of all guests of a group go to one queue, as (guest, verb, rest); a guest that
         # ended says (guest, "eof", "").
         self.events = events or queue.Queue()
@@ -76,7 +79,7 @@ class Guest:
     def command(self, extra):
         options = [
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-no-reboot", "-machine", "q35", *Accelerator.options(),
+            "-no-reboot", "-machine", "q35", *Accelerator.options(self.counted),
             "-smp", str(self.cpus), "-m", str(self.memory + self.image.more_memory),
             "-kernel", self.image.kernel, *self.image.options(),
         ]  # fmt: skip
@@ -90,6 +93,9 @@ class Guest:
                 "-device",
                 f"virtio-net-pci,netdev=n0,mac={MACS[self.role]},romfile=",
             ]
+        if self.counted:
+            path = f"{self.folder}/{self.role}.count"
+            options += ["-plugin", f"{self.image.counter()},out={path}"]
         return options + extra
 
     def kernel_arguments(self, mode):
@@ -110,7 +116,7 @@ class Guest:
                 return
             except GuestDied:
                 self.kill()
-                if not Accelerator.kvm:
+                if self.counted or not Accelerator.kvm:
                     raise
                 Accelerator.give_up_kvm()
 
@@ -145,7 +151,8 @@ class Guest:
         self.wait_until_ready()
 
     def wait_until_ready(self):
-        limit = pace.scaled(40) if Accelerator.kvm else pace.scaled(BOOT_SECONDS)
+        quick = Accelerator.kvm and not self.counted
+        limit = pace.scaled(40 if quick else BOOT_SECONDS)
         deadline = time.monotonic() + limit
         while not select.select([self.channel], [], [], 1)[0]:
             if time.monotonic() > deadline or self.internal_error():

@@ -43,6 +43,7 @@ class Image:
             self.root = "rdinit=/vm/init"
             self.more_memory = 0
         self.build_ids = {kind: build_id(path) for kind, path in modules.items()}
+        self.checkout = checkout
         tree = os.path.join(run_folder, "overlay")
         vm = os.path.join(tree, "vm")
         source = os.path.join(checkout, "tests", "vm")
@@ -72,6 +73,13 @@ class Image:
         else:
             self._concatenate(os.path.join(guest_folder, "base.cpio"), tree)
         shutil.rmtree(tree)
+
+    def counter(self):
+        """The plugin of the emulator that counts instructions."""
+        plugin = os.path.join(self.checkout, "out", "tools", "count.so")
+        source = os.path.join(self.checkout, "tests", "vm", "count", "count.c")
+        compile_changed(plugin, source, "-shared", "-fPIC")
+        return plugin
 
     def options(self):
         """Of QEMU."""
@@ -120,13 +128,17 @@ def build_tools(source, checkout):
                 shutil.copy2(os.path.join(tools, name), folder)
             continue
         program = os.path.join(folder, name.removesuffix(".c"))
-        path = os.path.join(tools, name)
-        if os.path.exists(program) and os.path.getmtime(program) > os.path.getmtime(path):
-            continue
-        command = [
-            "gcc", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, path,
-            "-lrdmacm", "-libverbs",
-        ]  # fmt: skip
-        if subprocess.call(command) != 0:
-            sys.exit(f"tests/vm/tools/{name} does not compile")
+        compile_changed(program, os.path.join(tools, name), "-lrdmacm", "-libverbs")
     return folder
+
+
+def compile_changed(program, source, *flags):
+    """Compiles a file of C that is newer than its program."""
+    if os.path.exists(program) and os.path.getmtime(program) > os.path.getmtime(source):
+        return
+    command = [
+        "gcc", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source,
+        *flags,
+    ]  # fmt: skip
+    if subprocess.call(command) != 0:
+        sys.exit(f"{source} does not compile")

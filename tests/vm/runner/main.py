@@ -97,21 +97,20 @@ class Runner:
             self.groups += 1
             folder = os.path.join(self.folder, f"guest{self.groups}")
         os.makedirs(folder)
-        group = Group(self.image, folder, scenario.guests, scenario.cpus, scenario.memory)
+        group = Group(self.image, folder, scenario.shape)
         try:
             group.boot()
         except GuestDied as error:
             # Nothing of ours has run yet: the emulated machine is what failed.
             with self.lock:
                 print(f"# {scenario.name}: {error}; booting once more", flush=True)
-            group = Group(self.image, folder, scenario.guests, scenario.cpus, scenario.memory)
+            group = Group(self.image, folder, scenario.shape)
             group.boot()
         return group
 
     def run_one(self, group, scenario):
         """Returns the group, which another scenario may use."""
-        shape = (scenario.guests, scenario.cpus, scenario.memory)
-        if group and (scenario.fresh or shape != (group.size, group.cpus, group.memory)):
+        if group and (scenario.fresh or scenario.shape != group.shape):
             self.close(group)
             group = None
         for attempt in (1, 2):
@@ -198,7 +197,7 @@ class Runner:
             jobs = queue.Queue()
             # Same shapes one after the other, the longest first.
             of_size = [each for each in runnable if each.guests == size]
-            for each in sorted(of_size, key=lambda s: (s.fresh, s.cpus, s.memory, -s.timeout)):
+            for each in sorted(of_size, key=lambda s: (s.fresh, *s.shape, -s.timeout)):
                 jobs.put(each)
             count = max(1, min(workers // size, jobs.qsize()))
             threads = [threading.Thread(target=self.work, args=(jobs,)) for _ in range(count)]

@@ -25,6 +25,7 @@ DEFAULTS = {
     "debug": "no",  # yes: make test runs it on the debug kernel, too
     "finds": "",  # patterns, with ";" between: the kernel has to complain of each
     "foreign": "",  # a pattern: whose first complaint fits it, has met a fault of other code
+    "counted": "no",  # yes: the emulator counts instructions, see count/count.c
     "memory": "2048",  # MiB; the debug kernel gets more
 }
 
@@ -45,7 +46,13 @@ class Scenario:
     debug: bool
     finds: list
     foreign: str
+    counted: bool
     memory: int
+
+    @property
+    def shape(self):
+        """What guests have to be like to run it."""
+        return (self.guests, self.cpus, self.memory, self.counted)
 
     def kinds(self, under_test):
         """Which module each guest loads."""
@@ -111,6 +118,7 @@ def parse(path):
         kernel=fields["kernel"],
         debug=fields["debug"] == "yes",
         foreign=fields["foreign"],
+        counted=fields["counted"] == "yes",
         finds=[each.strip() for each in fields["finds"].split(";") if each.strip()],
         memory=int(fields["memory"]),
     )
