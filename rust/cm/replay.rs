@@ -15,7 +15,10 @@ use kernel::prelude::*;
 use super::index::Key;
 use super::manager::SidrRequest;
 use crate::rdma::{
-    clock::now_ns,
+    clock::{
+        now_ns,
+        random_u64, //
+    },
     mad::Mad,
     params,
     spinlock::{
@@ -47,6 +50,8 @@ kernel::static_assert!(core::mem::size_of::<Option<Answered>>() <= 336);
 pub(crate) struct Replays {
     /// For how many answers there is room.
     room: AtomicU32,
+    /// Peers choose what they ask, and may not choose which answers displace each other.
+    seed: u64,
     #[pin]
     kept: SpinLockIrq<KVVec<Option<Answered>>>,
 }
@@ -55,6 +60,7 @@ impl Replays {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             room: AtomicU32::new(0),
+            seed: random_u64(),
             kept <- new_spinlock_irq!(KVVec::new(), "ib_cm SIDR replay"),
         })
     }
@@ -100,7 +106,7 @@ impl Replays {
 
     fn enter(&self, answered: Answered) {
         let mut kept = self.kept.lock();
-        if let Some(slot) = slot(&mut kept, &answered.from) {
+        if let Some(slot) = self.slot(&mut kept, &answered.from) {
             *slot = Some(answered);
         }
     }
@@ -114,7 +120,7 @@ impl Replays {
         mad: &mut Mad,
     ) -> bool {
         let mut kept = self.kept.lock();
-        match slot(&mut kept, from) {
+        match self.slot(&mut kept, from) {
             Some(Some(answered))
                 if answered.device == device
                     && answered.from == *from
@@ -127,6 +133,16 @@ impl Replays {
             }
             _ => false,
         }
+    }
+
+    /// The place of a request.
+    fn slot<'a>(
+        &self,
+        kept: &'a mut KVVec<Option<Answered>>,
+        from: &SidrRequest,
+    ) -> Option<&'a mut Option<Answered>> {
+        let at = (from.hash(self.seed) as usize).checked_rem(kept.len())?;
+        kept.get_mut(at)
     }
 
     /// Forgets the answers of a device, which name its queue pairs.
@@ -153,15 +169,6 @@ impl Replays {
             from = from.saturating_add(AT_ONCE);
         }
     }
-}
-
-/// The place of a request.
-fn slot<'a>(
-    kept: &'a mut KVVec<Option<Answered>>,
-    from: &SidrRequest,
-) -> Option<&'a mut Option<Answered>> {
-    let at = (from.hash(0) as usize).checked_rem(kept.len())?;
-    kept.get_mut(at)
 }
 
 #[kunit_tests(ib_cm_replay)]
