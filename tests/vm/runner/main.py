@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 import pace
 import scenario as scenarios
@@ -178,7 +179,16 @@ class Runner:
                 scenario = jobs.get_nowait()
             except queue.Empty:
                 break
-            group = self.run_one(group, scenario)
+            try:
+                group = self.run_one(group, scenario)
+            except Exception as error:
+                # What the runner itself does wrong may not pass for a scenario less.
+                traceback.print_exc()
+                reason = f"the runner itself fails: {error!r}"
+                self.report(scenarios.Result(scenario, "failed", reasons=[reason]))
+                if group:
+                    group.kill()
+                group = None
         if group:
             self.close(group)
 
@@ -260,6 +270,10 @@ def main():
     for result in runner.results:
         counts[result.outcome] += 1
     counts["failed"] += runner.leaks
+    missing = len(chosen) - len(runner.results)
+    if missing > 0:
+        print(f"# {missing} scenarios have no result: the runner itself is broken")
+        counts["failed"] += missing
     if not options.transcript:
         if runner.unstable:
             print(f"# at the second attempt, see their .first.log: {' '.join(runner.unstable)}")
