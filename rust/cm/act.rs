@@ -392,10 +392,13 @@ impl Id {
         let (Some(report), Some(events)) = (step.report, inner.events()) else {
             return;
         };
-        match (report, with.arrival.take_if(|_| report == Report::Message)) {
-            (Report::Message, None) => {}
-            (_, Some(arrival)) => events.push_arrival(arrival),
-            (report, None) => events.push_note(report, with.status),
+        match report {
+            Report::Message => {
+                if let Some(arrival) = with.arrival.take() {
+                    events.push_arrival(arrival);
+                }
+            }
+            report => events.push_note(report, with.status),
         }
     }
 }

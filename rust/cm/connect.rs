@@ -122,6 +122,7 @@ pub(crate) fn request(id: &Arc<Id>, mut request: Request<'_>) -> Result {
     let agents = port.enter().ok_or(EINVAL)?;
     let mut outgoing = send::buffer(&agents.main, &av, id.public.remote_cm_qpn())?;
 
+    // What is replaced is dropped after the guard, which is declared last: GIDs may not be put here.
     let mut old = (av, alt_av);
     let mut inner = id.lock();
     inner.conn.permits(Call::SendReq).map_err(super::refused)?;

@@ -92,9 +92,8 @@ impl_has_work! {
     impl HasWork<Self> for Id { self.delivery }
 }
 
-// Of two objects of 512 bytes that an established connection takes in C, [`Details`] may take half
-// of the one; the other has to do for four index entries and a timer's. In TimeWait, where C has an
-// object of 256 bytes and its entries, there are no details.
+// An established end takes two objects of 512 bytes in C. Here it takes this one and its details, of
+// 256 each, four index entries and a timer's, of up to 32 each. In TimeWait the details are gone.
 #[cfg(not(CONFIG_DEBUG_SPINLOCK))]
 kernel::static_assert!(core::mem::size_of::<Id>() <= 256 - core::mem::size_of::<usize>());
 

@@ -164,7 +164,6 @@ static void lock(struct cpu *cpu, bool irq)
 	struct held held = { .waits = true };
 
 	held.off = irq && (read_register(cpu, cpu->eflags) & INTERRUPTS_ON);
-
 	held.lock = read_register(cpu, cpu->rdi);
 	if (!read_memory(cpu, read_register(cpu, cpu->rsp), &held.caller, sizeof(held.caller)))
 		return;
